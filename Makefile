@@ -1,0 +1,33 @@
+# Every target works in a fresh clone: the environment is made in .venv on first use.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help reproduce test lint bench clean
+
+help:            ## this list
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/:/'
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "manypass needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+reproduce: $(READY) ## the paper's figures, into figures/
+	$(BIN)/manypass reproduce --out figures
+
+lint: $(READY)   ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint       ## lint, types and tests
+	$(BIN)/pytest -n 2
+
+bench: $(READY)  ## how long things take, as ratios in one run
+	$(BIN)/python benchmarks/exact.py
+
+clean:           ## remove everything that make made
+	rm -rf $(VENV) figures build *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,49 @@
+"""Checks of user input: each raises a `ValueError` that names the argument and its value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def number(name: str, value: Any, low: float, high: float, *, or_zero: bool = False) -> float:
+    """Return `value` as a float if it is a real number in [low, high], or 0 if allowed."""
+    real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if not (real and (low <= value <= high or (or_zero and value == 0))):
+        zero = "0 or " if or_zero else ""
+        raise ValueError(f"`{name}` must be {zero}a number from {low:g} to {high:g}, got {value!r}")
+    return float(value)
+
+
+def choice(name: str, value: Any, allowed: Collection[str]) -> str:
+    """Return `value` if it is one of the allowed strings."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    return value
+
+
+def increasing(name: str, values: Any, high: float) -> Array:
+    """Return `values` as a float array if they rise strictly within [0, high]."""
+    try:
+        array = np.atleast_1d(np.asarray(values))
+        if array.dtype.kind not in "iuf":
+            raise TypeError
+        array = array.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must be real numbers, got {values!r:.80}") from None
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"`{name}` must be a non-empty 1-D array, got shape {array.shape}")
+    bad = array[~((array >= 0) & (array <= high))]  # NaN fails both comparisons
+    if bad.size:
+        raise ValueError(f"`{name}` must lie from 0 to {high:g}, got {bad[0]:g}")
+    falls = np.flatnonzero(np.diff(array) <= 0)
+    if falls.size:
+        first, then = array[falls[0]], array[falls[0] + 1]
+        raise ValueError(f"`{name}` must be strictly increasing, got {first:g} before {then:g}")
+    return array

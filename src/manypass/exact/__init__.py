@@ -1,0 +1,1 @@
+"""Exact theory of linear rules: Adaline and Hebbian learning for N → ∞."""

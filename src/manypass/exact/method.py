@@ -1,0 +1,85 @@
+"""`Exact`: the closed theory of linear rules as a method that `solve` can call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from manypass import results, spectrum
+from manypass.checks import Array
+from manypass.exact.modes import linear_modes
+from manypass.exact.steady import check_steady, stationary
+from manypass.exact.two_time import correlation, response
+from manypass.exact.volterra import sequence_noise
+from manypass.observables import generalization_error
+from manypass.problem import Problem
+from manypass.rules import Adaline, Hebbian
+
+CHUNK = 2048  # times solved at once: bounds the memory of long time series
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Closed solution for N → ∞ of Adaline and Hebbian learning: no time step, no sampling.
+
+    Parameters
+    ----------
+    eigenvalues : sequence of float, optional
+        Eigenvalues of a given H = (1/p) Σ ξξᵀ that replace the Marchenko–Pastur law.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> mp.solve(problem, [1, 2], method=mp.Exact()).R.values.round(6)
+    array([0.338436, 0.35083 ])
+    """
+
+    eigenvalues: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.eigenvalues is not None:
+            spectrum.empirical(self.eigenvalues)  # raises on bad input
+            object.__setattr__(self, "eigenvalues", tuple(np.asarray(self.eigenvalues).tolist()))
+
+    @property
+    def law(self) -> spectrum.Spectrum | None:
+        """The given spectrum, if any."""
+        return None if self.eigenvalues is None else spectrum.empirical(self.eigenvalues)
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Why this method cannot serve the problem, or None if it can."""
+        if isinstance(problem.rule, Adaline | Hebbian):
+            return None
+        return f"Exact() serves the linear rules Adaline and Hebbian, not `rule` {problem.rule!r}"
+
+    def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
+        """R, Q, F2, Eg at times t, and C(t,s), G(t,s) if asked for."""
+        all_modes = linear_modes(problem, self.law)
+        modes = all_modes.driven
+        curves: dict[str, Any] = {name: np.empty(t.size) for name in ("R", "Q", "F2")}
+        noise = []
+        for start in range(0, t.size, CHUNK):
+            part = slice(start, start + CHUNK)
+            F2, n = sequence_noise(modes, t[part])
+            curves["F2"][part] = F2
+            curves["R"][part] = modes.R(t[part])
+            curves["Q"][part] = modes.mean_Q(t[part]) + modes.rho @ n
+            if two_time:
+                noise.append(n)
+        curves["Eg"] = generalization_error(problem.data.task, curves["R"], curves["Q"])
+        if two_time:
+            curves["C"] = correlation(modes, t, np.concatenate(noise, axis=1))
+            curves["G"] = response(all_modes, t)
+        return results.dataset(problem, self, curves, {"t": t})
+
+    def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
+        """R, Q, Eg of weights averaged over the window, and F2, for t → ∞."""
+        check_steady(problem, self.law)
+        values = stationary(linear_modes(problem, self.law).driven, window)
+        Eg = generalization_error(problem.data.task, values["R"], values["Q"])
+        return results.dataset(problem, self, {**values, "Eg": Eg}, {"window": window})

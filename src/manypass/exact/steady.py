@@ -1,0 +1,122 @@
+"""The steady state of linear rules, its averaging window, and where it ends: v_c and λ_σ."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+
+from manypass.checks import Array
+from manypass.exact.modes import Modes
+from manypass.exact.volterra import mean_F2_exponentials
+from manypass.problem import Problem
+from manypass.rules import Adaline, Hebbian
+from manypass.spectrum import Spectrum, marchenko_pastur
+
+
+def stationary(modes: Modes, window: float = 0.0) -> dict[str, float]:
+    """R, Q = C̄(τ) and F2 for t → ∞, weights averaged over a window τ; paper's Eqs. (F-2), C̄(τ).
+
+    e → 1/x;  F2 = mean F2(∞) + Σ ρ h n,  n = (kF2 + 2T)/2x;
+    C̄ = Σ ρ q/x² + Σ ρ n · 2(e^{−xτ} − 1 + xτ)/(xτ)².
+    """
+    rho, x = modes.rho, modes.x
+    still = mean_F2_exponentials(modes)[1][0] + rho @ (modes.h * modes.heat / (2 * x))
+    F2 = still / (1 - rho @ (modes.h * modes.k / (2 * x)))
+    n = (modes.k * F2 + modes.heat) / (2 * x)
+    Q = rho @ (modes.q / x**2) + rho @ (n * window_factor(x * window))
+    return {"R": float(rho @ (modes.r / x)), "Q": float(Q), "F2": float(F2)}
+
+
+def window_factor(y: Array) -> Array:
+    """2(e^{−y} − 1 + y)/y², the share of a mode's noise that survives a window τ = y/x."""
+    series = sum(2 * (-y) ** j / math.factorial(j + 2) for j in range(9))
+    far = np.maximum(y, 0.1)
+    return np.where(y < 0.1, series, 2 * (np.expm1(-far) + far) / far**2)
+
+
+def check_steady(problem: Problem, spectrum: Spectrum | None = None) -> None:
+    """Raise a `ValueError` that says why a linear problem has no steady state."""
+    if isinstance(problem.rule, Hebbian):
+        if problem.decay == 0:
+            raise ValueError("no steady state: with `decay` = 0 Hebbian weights grow for ever")
+        return
+    limit = critical_rate(problem, spectrum)
+    if problem.rate >= limit:
+        raise ValueError(
+            f"no steady state: `rate` = {problem.rate:g} is not below "
+            f"the critical rate v_c = {limit:.6g}"
+        )
+    law = spectrum or marchenko_pastur(problem.data.alpha)
+    if problem.decay == 0 and problem.temperature > 0 and law.rank < 1:
+        raise ValueError(
+            f"no steady state: with `decay` = 0 and `alpha` < 1 the `temperature` = "
+            f"{problem.temperature:g} heats {1 - law.rank:.3g} of all directions for ever"
+        )
+    marginal = problem.decay == 0 and law.edge == 0
+    if marginal and (problem.temperature > 0 or problem.data.b > problem.data.a**2):
+        raise ValueError(
+            "no steady state: at `alpha` = 1 and `decay` = 0 relaxation rates reach zero"
+        )
+
+
+def critical_rate(problem: Problem, spectrum: Spectrum | None = None) -> float:
+    """v_c = 2/∫ρ h²/(h + λ) = 4 / (2 − λ[S − √(S² − 4α)]), S = 1 + α + αλ, for Adaline.
+
+    Above v_c the sequence noise feeds on itself and |J|² diverges. Hebbian and batch learning
+    have no such feedback: inf.
+    """
+    if problem.mode == "batch" or isinstance(problem.rule, Hebbian):
+        return math.inf
+    _needs_adaline(problem, "critical rate")
+    decay, alpha = problem.decay, problem.data.alpha
+    if spectrum is not None:
+        return 2 / float(_feedback(spectrum, -decay))
+    S = 1 + alpha * (1 + decay)
+    # (S − √(S² − 4α))(S + √(S² − 4α)) = 4α, and S² − 4α as a sum of squares: no cancellation
+    root = math.sqrt((alpha - 1) ** 2 + alpha * decay * (2 + alpha * (2 + decay)))
+    return 4 / (2 - decay * 4 * alpha / (S + root))
+
+
+def slow_mode(problem: Problem, spectrum: Spectrum | None = None) -> float:
+    """λ_σ, the rate of the collective mode of F2: the root of 1 = v² ∫ρ h²/(2x − λ_σ) below 2x_min.
+
+    With λ_σ = 2v(λ + ζ), k = 2/v − 1 and c = 1/α the Marchenko–Pastur law turns it into
+    (1 + k)ζ² − (1 + c)kζ + ck² = 0. The mode leaves the band at v = 2√c/(1 − √c + c); below
+    that there is none, and the slowest rate of the sequence noise, the band edge 2x_min, is
+    returned. At v_c it crosses zero; above, it is negative: the rate of growth.
+    """
+    v, decay, c = problem.rate, problem.decay, 1 / problem.data.alpha
+    if isinstance(problem.rule, Hebbian):
+        return 2 * v * decay
+    _needs_adaline(problem, "slow mode")
+    law = spectrum or marchenko_pastur(problem.data.alpha)
+    band = 2 * v * (decay + law.edge)
+    if problem.mode == "batch":
+        return band
+    if spectrum is not None:
+        low = law.edge - v * float(law.rho @ law.h**2) / 2  # there ∫ρh²/(h − ζ) < 2/v
+        high = law.edge * (1 - 1e-13)
+        if _feedback(law, high) * v / 2 <= 1:
+            return band
+        return 2 * v * (decay + float(brentq(lambda z: _feedback(law, z) * v / 2 - 1, low, high)))
+    if v * (1 - math.sqrt(c) + c) <= 2 * math.sqrt(c):
+        return band
+    k = 2 / v - 1
+    zeta = k * v / 4 * (1 + c + math.sqrt(max((1 + c) ** 2 - 8 * c / v, 0.0)))
+    return 2 * v * (decay + zeta)
+
+
+def _feedback(law: Spectrum, zeta: float) -> float:
+    """∫ρ h²/(h − ζ), how strongly force fluctuations return to themselves."""
+    positive = law.h > 0
+    h, rho = law.h[positive], law.rho[positive]
+    return float(rho @ (h**2 / (h - zeta)))
+
+
+def _needs_adaline(problem: Problem, what: str) -> None:
+    if not isinstance(problem.rule, Adaline):
+        raise ValueError(
+            f"the {what} is known for Adaline and Hebbian only, not for `rule` {problem.rule!r}"
+        )

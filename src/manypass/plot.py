@@ -1,0 +1,119 @@
+"""Pictures of results: theory as lines, simulation as markers with error bars."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+SYMBOLS = {
+    "R": r"$R(t)$",
+    "Q": r"$C(t,t)$",
+    "F2": r"$\langle F^2(t)\rangle$",
+    "Et": r"$E_t$",
+    "Eg": r"$E_g$",
+}
+ORDER_PARAMETERS = ("R", "Q", "F2")
+ERRORS = ("Et", "Eg")
+COLOURS = dict(zip(SYMBOLS, ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000"), strict=True))
+MARKERS = dict(zip(SYMBOLS, "os^vD", strict=True))
+LINES = ("-", "--", ":", "-.")
+
+
+def curves(
+    *results: xr.Dataset, variables: Sequence[str] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw learning curves of one or more results into one picture.
+
+    Parameters
+    ----------
+    *results : xarray.Dataset
+        What `solve` returned. Each theory has its own line style, simulations are markers.
+    variables : sequence of str, optional
+        Some of R, Q, F2, Et, Eg; by default all that the results hold.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> ax = mp.plot.curves(mp.solve(problem, range(1, 9)), variables=["Eg"])
+    >>> ax.get_xlabel()
+    '$t$'
+    """
+    if not results:
+        raise ValueError("`results` must hold at least one dataset from solve()")
+    for result in results:
+        if "t" not in result.dims:
+            raise ValueError("`results` must be curves in time from solve(), got one without `t`")
+    for name in variables or ():
+        if name not in SYMBOLS or not any(name in result for result in results):
+            held = [n for n in SYMBOLS if any(n in result for result in results)]
+            raise ValueError(f"`variables` must be among {', '.join(held)}, got {name!r}")
+    if ax is None:
+        ax = new_figure(1)[1][0]
+    theories = 0
+    for result in results:
+        simulated = json.loads(result.attrs.get("method", "{}")).get("name") == "Simulation"
+        shown = [n for n in SYMBOLS if n in result and (variables is None or n in variables)]
+        for name in shown:
+            _draw(ax, result, name, simulated, LINES[theories % len(LINES)])
+        theories += not simulated
+    ax.set_xlabel(r"$t$")
+    ax.set_xlim(left=0)
+    _legend(ax)
+    return ax
+
+
+def overview(*results: xr.Dataset) -> Figure:
+    """Two panels as in the paper's Fig. 2: order parameters, and errors."""
+    figure, axes = new_figure(2)
+    for ax, variables in zip(axes, (ORDER_PARAMETERS, ERRORS), strict=True):
+        curves(*results, variables=[n for n in variables if any(n in r for r in results)], ax=ax)
+    return figure
+
+
+def new_figure(panels: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure of journal-column panels side by side, outside pyplot's global state."""
+    figure = Figure(figsize=(3.6 * panels, 2.9), layout="constrained")
+    return figure, list(np.atleast_1d(figure.subplots(1, panels)))
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as .png or .pdf."""
+    suffix = Path(path).suffix
+    if suffix not in (".png", ".pdf"):
+        raise ValueError(f"`path` of a picture must end in .png or .pdf, got {str(path)!r}")
+    metadata: dict[str, Any] = {"Software": None} if suffix == ".png" else {"CreationDate": None}
+    with mpl.rc_context({"pdf.fonttype": 42}):  # text stays text in journals' tools
+        figure.savefig(path, dpi=200, metadata=metadata)
+
+
+def _draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, line: str) -> None:
+    t, values = result.t.values, result[name].values
+    known = SYMBOLS[name] in ax.get_legend_handles_labels()[1]
+    style: dict[str, Any] = {"color": COLOURS[name], "label": "_" if known else SYMBOLS[name]}
+    if simulated:
+        error = result[f"{name}_se"].values if f"{name}_se" in result else None
+        style |= {"fmt": MARKERS[name], "ms": 3.5, "mfc": "white", "lw": 0.8, "capsize": 1.5}
+        ax.errorbar(t, values, error, zorder=3, **style)
+    else:
+        ax.plot(t, values, line, lw=1.2, **style)
+
+
+def _legend(ax: Axes) -> None:
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(frameon=False, fontsize="small")

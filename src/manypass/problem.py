@@ -1,0 +1,144 @@
+"""What is learned, and how: one immutable object that every method understands."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from manypass import checks, rules
+
+TASKS = ("classification", "regression")
+MODES = ("online", "batch")
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """Examples from a random teacher: p = αN Gaussian inputs ξ, y = B·ξ with |B| = 1, N → ∞.
+
+    ỹ = sgn(y + εz) for classification and ỹ = y + εz for regression, z ~ N(0, 1).
+
+    Parameters
+    ----------
+    alpha : float
+        Examples per weight, α = p/N.
+    task : {"classification", "regression"}
+    noise : float
+        Amplitude ε of the noise in the targets.
+    """
+
+    alpha: float
+    task: str = "classification"
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", checks.number("alpha", self.alpha, 1e-6, 1e6))
+        checks.choice("task", self.task, TASKS)
+        object.__setattr__(self, "noise", checks.number("noise", self.noise, 0, 1e6))
+
+    @property
+    def a(self) -> float:
+        """⟨yỹ⟩, how much of the teacher is in the targets."""
+        if self.task == "classification":
+            return math.sqrt(2 / (math.pi * (1 + self.noise**2)))
+        return 1.0
+
+    @property
+    def b(self) -> float:
+        """⟨ỹ²⟩, the size of the targets."""
+        return 1.0 if self.task == "classification" else 1 + self.noise**2
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One step draws one example: J ← J + (v/N)[F(x, ỹ) ξ − λJ] + η/N, x = J·ξ, t ← t + 1/N.
+
+    Learning starts from J = 0; examples are drawn with replacement; η has variance 2T per weight
+    and step. In batch mode every step uses the mean force of the whole training set: the limit
+    v → 0 at fixed vt.
+
+    Parameters
+    ----------
+    data : Teacher
+        Where the examples come from.
+    rule : Rule
+        The force F.
+    rate : float
+        Learning rate v.
+    decay : float
+        Weight decay λ.
+    temperature : float
+        Dynamical noise T; |J|² gains 2T per unit time.
+    mode : {"online", "batch"}
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> problem.replace(rate=0.5).rate
+    0.5
+    >>> mp.Problem.from_dict(problem.to_dict()) == problem
+    True
+    """
+
+    data: Teacher
+    rule: rules.Rule
+    _: dataclasses.KW_ONLY
+    rate: float
+    decay: float = 0.0
+    temperature: float = 0.0
+    mode: str = "online"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, Teacher):
+            raise ValueError(f"`data` must be a Teacher, got {self.data!r}")
+        if not isinstance(self.rule, rules.Rule):
+            raise ValueError(f"`rule` must be a rule such as Adaline(), got {self.rule!r}")
+        # Wide enough for any use; narrow enough that no square or quotient leaves the floats.
+        numbers = {
+            "rate": checks.number("rate", self.rate, 1e-12, 1e6),
+            "decay": checks.number("decay", self.decay, 1e-12, 1e6, or_zero=True),
+            "temperature": checks.number("temperature", self.temperature, 0, 1e6),
+        }
+        for name, value in numbers.items():
+            object.__setattr__(self, name, value)
+        checks.choice("mode", self.mode, MODES)
+
+    def replace(self, **changes: Any) -> Problem:
+        """Return the problem with some fields changed, those of its teacher included."""
+        inner = {key: changes.pop(key) for key in TEACHER_FIELDS if key in changes}
+        if inner:
+            changes["data"] = dataclasses.replace(changes.get("data", self.data), **inner)
+        _known(changes, PROBLEM_FIELDS, "a problem")
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain strings and numbers that restore the problem; also the layout of a TOML file."""
+        plain = {key: getattr(self, key) for key in PROBLEM_FIELDS}
+        return plain | {"data": dataclasses.asdict(self.data), "rule": self.rule.to_dict()}
+
+    @classmethod
+    def from_dict(cls, entries: dict[str, Any]) -> Problem:
+        """Build a problem from `to_dict`'s layout; what is left out takes its default."""
+        _known(entries, PROBLEM_FIELDS, "a problem")
+        missing = [key for key in ("data", "rule", "rate") if key not in entries]
+        if missing:
+            raise ValueError(f"`{missing[0]}` is missing: a problem needs data, rule and rate")
+        data = entries["data"]
+        if not isinstance(data, dict):
+            raise ValueError(f"`data` must be a table with `alpha`, got {data!r}")
+        _known(data, TEACHER_FIELDS, "data")
+        if "alpha" not in data:
+            raise ValueError("`alpha` is missing: data needs the examples per weight, alpha = p/N")
+        return cls(**entries | {"data": Teacher(**data), "rule": rules.from_dict(entries["rule"])})
+
+
+PROBLEM_FIELDS = tuple(field.name for field in dataclasses.fields(Problem))
+TEACHER_FIELDS = tuple(field.name for field in dataclasses.fields(Teacher))
+
+
+def _known(entries: Any, allowed: tuple[str, ...], what: str) -> None:
+    for key in entries:
+        if key not in allowed:
+            raise ValueError(f"`{key}` is not a field of {what}: it has {', '.join(allowed)}")

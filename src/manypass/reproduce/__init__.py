@@ -1,0 +1,39 @@
+"""The paper's figures, computed at the paper's own parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from manypass import plot, results
+from manypass.problem import Problem, Teacher
+from manypass.rules import Adaline
+from manypass.verbs import solve
+
+
+def figure_2(folder: Path) -> list[Path]:
+    """Adaline, α = 1.2, v = 1.9, λ = 0.8: R, C(t,t), ⟨F²⟩ and E_g against time."""
+    problem = Problem(Teacher(alpha=1.2), Adaline(), rate=1.9, decay=0.8)
+    theory = solve(problem, np.linspace(0, 6, 301))
+    paths = [folder / f"figure2{suffix}" for suffix in (".png", ".pdf", ".nc")]
+    figure = plot.overview(theory)
+    for path in paths[:2]:
+        plot.save_figure(figure, path)
+    results.save(theory, paths[2])
+    return paths
+
+
+FIGURES: dict[int, Callable[[Path], list[Path]]] = {2: figure_2}
+
+
+def reproduce(figures: list[int], folder: Path) -> list[Path]:
+    """Compute the asked figures, all by default, into a folder; return the files written."""
+    for number in figures:
+        if number not in FIGURES:
+            raise ValueError(
+                f"`figures` must be among {', '.join(map(str, FIGURES))}, got {number}"
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    return [path for number in figures or FIGURES for path in FIGURES[number](folder)]

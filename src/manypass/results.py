@@ -1,0 +1,150 @@
+"""Results: labelled datasets that say what they are, saved as netCDF, exported as CSV or JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from manypass import __version__
+from manypass.problem import Problem
+
+LATEST = 1e12  # the last time or lag that may be asked for
+FORMATS = (".nc", ".csv", ".json")
+
+LONG_NAMES = {
+    "t": "time, one unit = N learning steps",
+    "s": "earlier time",
+    "lag": "time lag",
+    "window": "averaging window",
+    "R": "student-teacher overlap B·J",
+    "Q": "squared length of the weights, C(t,t)",
+    "F2": "force fluctuation <F²> over the training set",
+    "Eg": "generalization error, fresh noiseless example",
+    "C": "autocorrelation of the weights J(t)·J(s)",
+    "G": "response of the weights",
+    "D": "example response, regular part",
+    "FF": "force autocorrelation <F(t)F(s)> over the training set",
+}
+
+
+def dataset(
+    problem: Problem, method: Any, values: dict[str, Any], coords: dict[str, Any]
+) -> xr.Dataset:
+    """Label values by their shape: numbers, curves in t, or functions of (t, s)."""
+    dims = ((), ("t",), ("t", "s"))
+    variables = {
+        name: (dims[np.ndim(value)], value, {"long_name": LONG_NAMES[name]})
+        for name, value in values.items()
+    }
+    if any(np.ndim(value) == 2 for value in values.values()):
+        coords = coords | {"s": coords["t"]}
+    out = xr.Dataset(variables, _labelled(coords))
+    out.attrs = _attributes(problem) | {"method": json.dumps(_method_entry(method))}
+    if hasattr(method, "seed"):
+        out.attrs["seed"] = method.seed
+    return out
+
+
+def array(problem: Problem, name: str, values: Any, coords: dict[str, Any]) -> xr.DataArray:
+    """One labelled function, its axes in the order of `coords`."""
+    attrs = _attributes(problem) | {"long_name": LONG_NAMES[name]}
+    return xr.DataArray(values, _labelled(coords), tuple(coords), name, attrs)
+
+
+def problem_of(result: xr.Dataset | xr.DataArray) -> Problem:
+    """Restore the problem that a result, fresh or opened from a file, answers.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=2.0), mp.Hebbian(), rate=0.5, decay=0.1)
+    >>> mp.problem_of(mp.solve(problem, [1.0])) == problem
+    True
+    """
+    if "problem" not in result.attrs:
+        raise ValueError("`result` has no attribute 'problem': it is not a manypass result")
+    return Problem.from_dict(json.loads(result.attrs["problem"]))
+
+
+def save(result: xr.Dataset, path: str | os.PathLike[str]) -> None:
+    """Write a result as .nc (netCDF, complete), .csv (a flat table) or .json.
+
+    The file appears only when it is whole. CSV starts with `#` lines that hold the attributes;
+    JSON writes null for inf and NaN, which it cannot express.
+    """
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise ValueError(f"`path` must end in {', '.join(FORMATS)}, got {str(path)!r}")
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        if target.suffix == ".nc":
+            result.to_netcdf(partial, engine="h5netcdf")
+        else:
+            text = _csv(result) if target.suffix == ".csv" else _json(result)
+            partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike[str]) -> xr.Dataset:
+    """Open a result that `save` wrote as netCDF."""
+    try:
+        result = xr.load_dataset(path, engine="h5netcdf")
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise ValueError(f"`path` {str(path)!r} is not a netCDF file: {error}") from None
+    problem_of(result)
+    return result
+
+
+def _attributes(problem: Problem) -> dict[str, Any]:
+    return {"problem": json.dumps(problem.to_dict()), "version": __version__}
+
+
+def _method_entry(method: Any) -> dict[str, Any]:
+    return {"name": type(method).__name__, **dataclasses.asdict(method)}
+
+
+def _labelled(coords: dict[str, Any]) -> dict[str, xr.Variable]:
+    return {
+        name: xr.Variable(
+            () if np.ndim(value) == 0 else (name,), value, {"long_name": LONG_NAMES[name]}
+        )
+        for name, value in coords.items()
+    }
+
+
+def _csv(result: xr.Dataset) -> str:
+    head = "".join(f"# {key} = {value}\n" for key, value in result.attrs.items())
+    if not result.dims:
+        names = [*result.coords, *result.data_vars]
+        return (
+            head
+            + ",".join(map(str, names))
+            + "\n"
+            + ",".join(repr(float(result[n])) for n in names)
+            + "\n"
+        )
+    return head + result.to_dataframe().reset_index().to_csv(index=False, lineterminator="\n")
+
+
+def _json(result: xr.Dataset) -> str:
+    def plain(name: Any) -> Any:
+        values = result[name].values.astype(object)
+        values[~np.isfinite(result[name].values)] = None
+        return values.tolist()
+
+    tables = {"coords": result.coords, "data_vars": result.data_vars}
+    entries = {
+        table: {name: {"dims": result[name].dims, "data": plain(name)} for name in names}
+        for table, names in tables.items()
+    }
+    return json.dumps({"attrs": result.attrs, **entries}, indent=1) + "\n"

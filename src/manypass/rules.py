@@ -1,0 +1,230 @@
+"""The learning rules: each is its force F(x, ỹ) and its slope dF/dx, nothing else.
+
+Forces are plain functions of (x, ỹ, *parameters) that serve a number or an array, so that every
+method, compiled or not, uses the same line of physics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from manypass import checks
+
+Function = Callable[..., Any]
+
+
+class Rule:
+    """A learning rule: one step on example ξ adds (v/N) F(x, ỹ) ξ to the weights.
+
+    Parameters
+    ----------
+    force, slope : callable
+        F(x, ỹ) and dF/dx, of an activation x and a target ỹ (numbers or numpy arrays).
+    **parameters : float
+        Further arguments of both functions, given by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import manypass as mp
+    >>> cubic = mp.Rule(force=lambda x, y: (y - x) ** 3, slope=lambda x, y: -3 * (y - x) ** 2)
+    >>> cubic.force(0.5, 1.0)
+    0.125
+    >>> mp.Adatron(kappa=1.0).force(np.array([-1.0, 0.5, 2.0]), 1.0)
+    array([2. , 0.5, 0. ])
+    """
+
+    force_function: Function
+    slope_function: Function
+    parameters: dict[str, float]
+    __slots__ = ("force_function", "parameters", "slope_function")
+
+    def __init__(self, force: Function, slope: Function, **parameters: float) -> None:
+        for name, function in (("force", force), ("slope", slope)):
+            if not callable(function):
+                raise ValueError(f"`{name}` must be a function of (x, target), got {function!r}")
+        values = {k: checks.number(k, p, -BOUND, BOUND) for k, p in parameters.items()}
+        object.__setattr__(self, "force_function", force)
+        object.__setattr__(self, "slope_function", slope)
+        object.__setattr__(self, "parameters", values)
+
+    def force(self, x: Any, target: Any) -> Any:
+        """F(x, ỹ)."""
+        return self.force_function(x, target, *self.parameters.values())
+
+    def slope(self, x: Any, target: Any) -> Any:
+        """dF/dx at (x, ỹ)."""
+        return self.slope_function(x, target, *self.parameters.values())
+
+    @property
+    def name(self) -> str:
+        """Name of the rule in files and on the command line."""
+        return type(self).__name__.lower()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and parameters; a user's own functions are named, not stored."""
+        if type(self) is Rule:
+            where = f"{self.force_function.__module__}.{self.force_function.__qualname__}"
+            return {"name": "rule", "force": where, **self.parameters}
+        return {"name": self.name, **self.parameters}
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({', '.join(f'{k}={p!r}' for k, p in self.parameters.items())})"
+        )
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.force_function, self.slope_function, *self.parameters.items())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rule) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a rule is frozen: make a new one to change `{name}`")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.force_function, self.slope_function, self.parameters)
+
+
+BOUND = 1e6  # no parameter of a rule is sensibly larger; keeps every power of it finite
+
+
+def _rebuild(
+    kind: Callable[..., Rule], force: Function, slope: Function, parameters: dict[str, float]
+) -> Rule:
+    return kind(force, slope, **parameters) if kind is Rule else kind(**parameters)
+
+
+def _hebbian(x, target):  # type: ignore[no-untyped-def]
+    return target + 0.0 * x
+
+
+def _hebbian_slope(x, target):  # type: ignore[no-untyped-def]
+    return 0.0 * x * target
+
+
+def _adaline(x, target):  # type: ignore[no-untyped-def]
+    return target - x
+
+
+def _adaline_slope(x, target):  # type: ignore[no-untyped-def]
+    return -1.0 + 0.0 * x * target
+
+
+def _adatron(x, target, kappa):  # type: ignore[no-untyped-def]
+    return target * np.maximum(kappa - x * target, 0.0)
+
+
+def _adatron_slope(x, target, kappa):  # type: ignore[no-untyped-def]
+    return -target * target * (x * target < kappa)
+
+
+def _perceptron(x, target, kappa):  # type: ignore[no-untyped-def]
+    return target * (x * target < kappa)
+
+
+def _perceptron_slope(x, target, kappa):  # type: ignore[no-untyped-def]
+    return 0.0 * x * target
+
+
+def _logistic(x, target):  # type: ignore[no-untyped-def]
+    return 0.5 * target * (1.0 - np.tanh(0.5 * x * target))  # ỹ/(1 + e^{xỹ}) without overflow
+
+
+def _logistic_slope(x, target):  # type: ignore[no-untyped-def]
+    return -0.25 * target * target * (1.0 - np.tanh(0.5 * x * target) ** 2)
+
+
+def _huber(x, target, width):  # type: ignore[no-untyped-def]
+    return np.minimum(np.maximum(target - x, -width), width)
+
+
+def _huber_slope(x, target, width):  # type: ignore[no-untyped-def]
+    return -1.0 * (np.abs(target - x) < width)
+
+
+class Hebbian(Rule):
+    """F = ỹ: every example pulls with the same strength, learned or not."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(_hebbian, _hebbian_slope)
+
+
+class Adaline(Rule):
+    """F = ỹ − x: gradient descent on ½(ỹ − x)²."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(_adaline, _adaline_slope)
+
+
+class Adatron(Rule):
+    """F = ỹ (κ − xỹ) Θ(κ − xỹ): gradient descent on the squared hinge of margin κ."""
+
+    __slots__ = ()
+
+    def __init__(self, kappa: float = 1.0) -> None:
+        super().__init__(_adatron, _adatron_slope, kappa=kappa)
+
+
+class Perceptron(Rule):
+    """F = ỹ Θ(κ − xỹ); its slope is zero except for the jump at the threshold."""
+
+    __slots__ = ()
+
+    def __init__(self, kappa: float = 0.0) -> None:
+        super().__init__(_perceptron, _perceptron_slope, kappa=kappa)
+
+
+class Logistic(Rule):
+    """F = ỹ / (1 + e^{xỹ}): gradient descent on log(1 + e^{−xỹ})."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(_logistic, _logistic_slope)
+
+
+class Huber(Rule):
+    """F = ỹ − x cut at ±width: gradient descent on the Huber loss."""
+
+    __slots__ = ()
+
+    def __init__(self, width: float = 1.0) -> None:
+        checks.number("width", width, 1e-12, BOUND)
+        super().__init__(_huber, _huber_slope, width=width)
+
+
+RULES: dict[str, Callable[..., Rule]] = {
+    kind.__name__.lower(): kind for kind in (Hebbian, Adaline, Adatron, Perceptron, Logistic, Huber)
+}
+
+
+def from_dict(entry: Any) -> Rule:
+    """Rebuild a named rule from its name or from what `Rule.to_dict` wrote."""
+    entry = {"name": entry} if isinstance(entry, str) else entry
+    if not isinstance(entry, dict) or "name" not in entry:
+        raise ValueError(f"`rule` must be a name or a table with a `name`, got {entry!r}")
+    parameters = {key: value for key, value in entry.items() if key != "name"}
+    if entry["name"] == "rule":
+        raise ValueError(
+            f"`rule` is a user's own force {entry.get('force')}: give it as a Rule object"
+        )
+    kind = RULES[checks.choice("rule", entry["name"], RULES)]
+    allowed = kind().parameters
+    for key in parameters:
+        if key not in allowed:
+            takes = ", ".join(f"`{k}`" for k in allowed) or "no parameters"
+            raise ValueError(
+                f"rule {entry['name']!r} has no `{key}` (got {parameters[key]!r}); it takes {takes}"
+            )
+    return kind(**parameters)

@@ -1,0 +1,130 @@
+"""The verbs: `solve` a problem, find its `steady_state`, and where learning diverges."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import xarray as xr
+
+from manypass import checks, results, spectrum
+from manypass.checks import Array
+from manypass.exact import steady
+from manypass.exact.method import Exact
+from manypass.problem import Problem
+
+
+class Method(Protocol):
+    """What a method offers; its settings are its fields."""
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Why this method cannot serve the problem, or None if it can."""
+
+    def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
+        """Return curves at times t."""
+
+    def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
+        """Return values for t → ∞."""
+
+
+def solve(
+    problem: Problem,
+    times: Any,
+    method: Method | str = "auto",
+    *,
+    two_time: bool = False,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Learning curves of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    times : array_like
+        Strictly increasing times; one unit is N learning steps, a pass over the data takes α.
+    method : Method or "auto"
+        `Exact()` for Adaline and Hebbian; "auto" takes the exact theory where there is one.
+    two_time : bool
+        Also compute C(t,s) and G(t,s).
+    progress : bool
+        Show how far a long run is.
+
+    Returns
+    -------
+    xarray.Dataset
+        R, Q, F2, Eg on coordinate t. Above the critical rate the growing transient, then inf.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> mp.solve(problem, [0.5, 1, 2]).F2.values.round(6)
+    array([0.895006, 0.76156 , 0.702242])
+    """
+    chosen = _method(problem, method)
+    t = checks.increasing("times", times, results.LATEST)
+    return chosen.solve(problem, t, two_time=two_time, progress=progress)
+
+
+def steady_state(
+    problem: Problem, method: Method | str = "auto", *, window: float = 0.0
+) -> xr.Dataset:
+    """R, Q, F2 and Eg for t → ∞; with a `window` τ, R, Q and Eg of the weights averaged over it.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> round(float(mp.steady_state(problem).Eg), 6)
+    0.338376
+    >>> round(float(mp.steady_state(problem, window=100).Eg), 3)  # nearly batch learning
+    0.241
+    """
+    window = checks.number("window", window, 0, results.LATEST)
+    return _method(problem, method).steady_state(problem, window=window)
+
+
+def critical_rate(problem: Problem, *, eigenvalues: Any = None) -> float:
+    """v_c, the learning rate above which |J|² diverges; see `exact.steady.critical_rate`.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> round(mp.critical_rate(problem), 6)
+    3.09178
+    """
+    return steady.critical_rate(_checked(problem), _law(eigenvalues))
+
+
+def slow_mode(problem: Problem, *, eigenvalues: Any = None) -> float:
+    """λ_σ, the rate of the collective mode, zero at v_c; see `exact.steady.slow_mode`.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=3.0, decay=0.8)
+    >>> round(mp.slow_mode(problem), 6), mp.slow_mode(problem.replace(rate=3.2)) < 0
+    (0.449219, True)
+    """
+    return steady.slow_mode(_checked(problem), _law(eigenvalues))
+
+
+def _law(eigenvalues: Any) -> spectrum.Spectrum | None:
+    return None if eigenvalues is None else spectrum.empirical(eigenvalues)
+
+
+def _checked(problem: Any) -> Problem:
+    if not isinstance(problem, Problem):
+        raise ValueError(f"`problem` must be a Problem, got {problem!r}")
+    return problem
+
+
+def _method(problem: Problem, method: Method | str) -> Method:
+    _checked(problem)
+    chosen: Any = Exact() if isinstance(method, str) and method == "auto" else method
+    if not all(hasattr(chosen, name) for name in ("refusal", "solve", "steady_state")):
+        raise ValueError(f"`method` must be 'auto' or a method such as Exact(), got {method!r}")
+    reason = chosen.refusal(problem)
+    if reason:
+        raise ValueError(reason)
+    return chosen  # type: ignore[no-any-return]

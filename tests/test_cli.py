@@ -1,0 +1,200 @@
+"""The command line as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import manypass as mp
+from manypass.cli import main
+
+FLAGS = ["--rule", "adaline", "--alpha", "1.2", "--rate", "1.9", "--decay", "0.8"]
+TOML = 'rate = 1.9\ndecay = 0.8\nrule = "adaline"\ndata = { alpha = 1.2 }\n'
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "manypass", *arguments], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from manypass.cli import parser; parser().format_help(); print(*sys.modules)"
+    )
+    modules = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True
+    ).stdout.split()
+    assert not {"numpy", "scipy", "xarray", "matplotlib"} & set(modules)
+
+
+def test_solve_prints_a_table(capsys):
+    main(["solve", *FLAGS, "--times", "1,2"])
+    header, first, second = capsys.readouterr().out.splitlines()
+    assert header.split() == ["t", "R", "Q", "F2", "Eg"]
+    assert first.split() == ["1", "0.338436", "0.547689", "0.76156", "0.348813"]
+    assert second.split()[0] == "2"
+
+
+def test_long_tables_are_thinned_on_the_terminal_only(capsys, tmp_path):
+    main(["solve", *FLAGS, "--times", "0:8:161", "--out", str(tmp_path / "x.nc")])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 21 + 1
+    assert lines[-1].startswith("(21 of 161 times")
+    assert mp.load(tmp_path / "x.nc").t.size == 161
+
+
+@pytest.mark.parametrize("suffix", ["nc", "csv", "json"])
+def test_flags_and_file_give_the_same_problem(tmp_path, suffix, capsys):
+    (tmp_path / "p.toml").write_text(TOML)
+    main(
+        [
+            "solve",
+            str(tmp_path / "p.toml"),
+            "--times",
+            "0:4:5",
+            "--out",
+            str(tmp_path / f"a.{suffix}"),
+        ]
+    )
+    main(["solve", *FLAGS, "--times", "0:4:5", "--out", str(tmp_path / f"b.{suffix}")])
+    if suffix != "nc":
+        assert (tmp_path / f"a.{suffix}").read_text() == (tmp_path / f"b.{suffix}").read_text()
+    else:
+        assert mp.problem_of(mp.load(tmp_path / "a.nc")) == mp.problem_of(
+            mp.load(tmp_path / "b.nc")
+        )
+
+
+def test_flags_override_the_file(tmp_path, capsys):
+    (tmp_path / "p.toml").write_text(TOML)
+    main(
+        [
+            "solve",
+            str(tmp_path / "p.toml"),
+            "--alpha",
+            "2",
+            "--times",
+            "1,2",
+            "--out",
+            str(tmp_path / "x.nc"),
+        ]
+    )
+    assert mp.problem_of(mp.load(tmp_path / "x.nc")).data.alpha == 2
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf"])
+def test_plot(tmp_path, suffix, capsys):
+    main(["solve", *FLAGS, "--plot", str(tmp_path / f"x.{suffix}")])
+    assert (tmp_path / f"x.{suffix}").stat().st_size > 5000
+
+
+def test_two_time_goes_to_a_file(tmp_path, capsys):
+    main(["solve", *FLAGS, "--times", "0:4:5", "--two-time", "--out", str(tmp_path / "x.nc")])
+    assert mp.load(tmp_path / "x.nc").C.shape == (5, 5)
+
+
+def test_steady_and_critical_rate(capsys, tmp_path):
+    main(["steady", *FLAGS, "--window", "2", "--out", str(tmp_path / "x.json")])
+    printed = dict(line.split(" = ") for line in capsys.readouterr().out.splitlines())
+    expected = mp.steady_state(
+        mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.9, decay=0.8), window=2
+    )
+    assert float(printed["  Eg"]) == pytest.approx(float(expected.Eg), rel=1e-5)
+    assert json.loads((tmp_path / "x.json").read_text())["coords"]["window"]["data"] == 2
+    main(["critical-rate", "--alpha", "1.2", "--decay", "0.8"])
+    assert capsys.readouterr().out == "v_c = 3.091780\n"
+    main(["critical-rate", *FLAGS])
+    assert "v/v_c = 0.614533" in capsys.readouterr().out
+    main(["steady", *FLAGS, "--method", "mean-force"])
+    assert "Eg" in capsys.readouterr().out
+
+
+def test_reproduce(tmp_path, capsys):
+    main(["reproduce", "2", "--out", str(tmp_path / "new")])
+    assert {p.name for p in (tmp_path / "new").iterdir()} == {
+        "figure2.png",
+        "figure2.pdf",
+        "figure2.nc",
+    }
+    assert np.isclose(mp.load(tmp_path / "new" / "figure2.nc").Eg[-1], 0.33838, atol=1e-4)
+
+
+BAD = [
+    (["solve", "--rate", "1"], "--alpha is missing"),
+    (["solve", "--alpha", "1"], "--rate is missing"),
+    (["solve", *FLAGS, "--alpha", "0"], "--alpha must be a number from 1e-06 to 1e+06, got 0.0"),
+    (["solve", *FLAGS, "--alpha", "x"], "argument --alpha: invalid float value: 'x'"),
+    (["solve", *FLAGS, "--rate", "-1"], "--rate must be a number from 1e-12 to 1e+06, got -1.0"),
+    (["solve", *FLAGS, "--rate", "nan"], "--rate must be a number from 1e-12 to 1e+06, got nan"),
+    (["solve", *FLAGS, "--rule", "adalin"], "--rule must be one of"),
+    (["solve", *FLAGS, "--kappa", "1"], "rule 'adaline' has no --kappa (got 1.0)"),
+    (["solve", *FLAGS, "--rule", "adatron"], "Exact() serves the linear rules"),
+    (
+        ["solve", *FLAGS, "--task", "sort"],
+        "--task must be one of 'classification', 'regression', got 'sort'",
+    ),
+    (["solve", *FLAGS, "--mode", "off"], "--mode must be one of 'online', 'batch', got 'off'"),
+    (["solve", *FLAGS, "--times", "5:1:3"], "--times must be strictly increasing, got 5 before 3"),
+    (
+        ["solve", *FLAGS, "--times", "a:b"],
+        "--times must be first:last:count or t1,t2,..., got 'a:b'",
+    ),
+    (
+        ["solve", *FLAGS, "--times", "0:1:-3"],
+        "--times must be first:last:count or t1,t2,..., got '0:1:-3'",
+    ),
+    (["solve", *FLAGS, "--method", "magic"], "argument --method: invalid choice: 'magic'"),
+    (["solve", *FLAGS, "--out", "x.txt"], "--out must end in .nc, .csv, .json, got 'x.txt'"),
+    (["solve", *FLAGS, "--out", "no/such/x.nc"], "--out: no folder 'no/such'"),
+    (["solve", *FLAGS, "--plot", "x.gif"], "--plot must end in .png, .pdf, got 'x.gif'"),
+    (["solve", *FLAGS, "--two-time"], "--two-time gives functions of (t, s)"),
+    (["solve", "none.toml"], "cannot read 'none.toml': No such file"),
+    (["steady", *FLAGS, "--rate", "4"], "--rate = 4 is not below the critical rate v_c = 3.09178"),
+    (["steady", *FLAGS, "--window", "-1"], "--window must be a number from 0 to 1e+12, got -1.0"),
+    (["reproduce", "9"], "got 9"),
+    (["frobnicate"], "invalid choice: 'frobnicate'"),
+    ([], "the following arguments are required: COMMAND"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), BAD, ids=lambda x: " ".join(x) if isinstance(x, list) else ""
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    output, line = capsys.readouterr()
+    assert output == ""
+    assert words in line
+    assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("rate = ", "is not a TOML file"),
+        (TOML + "lambda = 1\n", "`lambda` is not a field of a problem"),
+        (TOML.replace("1.9", '"fast"'), "`rate` must be a number from 1e-12 to 1e+06, got 'fast'"),
+        (TOML.replace("{ alpha = 1.2 }", "3"), "`data` must be a table with `alpha`, got 3"),
+        (TOML.replace("alpha", "beta"), "`alpha` is missing"),
+        (TOML.replace('"adaline"', "7"), "`rule` must be a name or a table with a `name`, got 7"),
+    ],
+)
+def test_bad_files_name_the_key(tmp_path, capsys, text, words):
+    (tmp_path / "p.toml").write_text(text)
+    with pytest.raises(SystemExit) as stop:
+        main(["solve", str(tmp_path / "p.toml")])
+    assert stop.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_runs_as_a_module_without_a_traceback():
+    good, bad = run("critical-rate", "--alpha", "1.2"), run("solve", "--alpha", "-1", "--rate", "1")
+    assert (good.returncode, good.stdout) == (0, "v_c = 2.000000\n")
+    assert bad.returncode == 2
+    assert "Traceback" not in bad.stderr
+    assert run("--version").stdout == f"manypass {mp.__version__}\n"

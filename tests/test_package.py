@@ -1,0 +1,38 @@
+"""The package as a whole: its names, loaded on first use."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import manypass as mp
+
+
+@pytest.mark.parametrize("name", mp.__all__)
+def test_every_public_name_loads_and_is_documented(name):
+    assert inspect.getdoc(getattr(mp, name))
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse(Path(mp.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.asname for node in block.body for alias in node.names}
+    assert seen == set(mp.__all__)
+
+
+def test_unknown_names_are_errors():
+    with pytest.raises(AttributeError, match="no attribute 'solv'"):
+        _ = mp.solv
+
+
+def test_nothing_but_the_verbs_imports_a_method():
+    """The rooms of the house: physics does not know the methods, the page or the shell."""
+    for path in Path(mp.__file__).parent.rglob("*.py"):
+        names = [
+            node.module or ""
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.ImportFrom)
+        ]
+        if path.name not in ("verbs.py", "__init__.py", "cli.py"):
+            assert not [n for n in names if n.endswith((".method", ".mean_force"))], path

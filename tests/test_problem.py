@@ -1,0 +1,175 @@
+"""The whole space of problems: an answer or a ValueError that names the argument."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import manypass as mp
+from manypass.problem import PROBLEM_FIELDS, TEACHER_FIELDS
+
+GOOD = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+ARGUMENTS = {*PROBLEM_FIELDS, *TEACHER_FIELDS, "times", "window"}
+
+anything = st.one_of(
+    st.floats(),
+    st.integers(),
+    st.none(),
+    st.text(max_size=3),
+    st.booleans(),
+    st.complex_numbers(),
+    st.lists(st.floats(), max_size=2),
+)
+sizes = st.one_of(
+    st.floats(0, 10), st.floats(0, 1e6), st.sampled_from([1e-300, 1e-6, 1.0, 2.0, 5e-324])
+)
+
+
+def random_problem(draw):
+    data = mp.Teacher(
+        alpha=draw(st.one_of(st.floats(1e-6, 1e6), st.floats(0.5, 2))),
+        task=draw(st.sampled_from(["classification", "regression"])),
+        noise=draw(sizes),
+    )
+    return mp.Problem(
+        data,
+        draw(st.sampled_from([mp.Adaline(), mp.Hebbian()])),
+        rate=draw(sizes.filter(lambda v: v >= 1e-12)),
+        decay=draw(sizes.filter(lambda v: v == 0 or v >= 1e-12)),
+        temperature=draw(sizes),
+        mode=draw(st.sampled_from(["online", "batch"])),
+    )
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_every_valid_problem_has_curves_without_nan(data):
+    problem = random_problem(data.draw)
+    gaps = data.draw(
+        st.lists(st.one_of(st.floats(1e-9, 10), st.floats(1, 1e6)), min_size=1, max_size=5)
+    )
+    curves = mp.solve(problem, np.cumsum(gaps), two_time=True)
+    for name in ("R", "Q", "F2", "Eg", "C", "G"):
+        assert not np.isnan(curves[name]).any(), (name, problem)
+    for name in ("Q", "F2", "Eg"):
+        assert (curves[name] >= 0).all(), (name, problem)
+    if problem.mode == "batch" or mp.critical_rate(problem) > problem.rate:
+        assert np.isfinite(curves.Q).all()
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_every_valid_problem_has_a_steady_state_or_a_reason(data):
+    problem = random_problem(data.draw)
+    window = data.draw(st.one_of(st.just(0.0), st.floats(0, 1e6)))
+    try:
+        steady = mp.steady_state(problem, window=window)
+    except ValueError as error:
+        assert str(error).startswith("no steady state")
+        assert "`rate`" in str(error) or "`decay`" in str(error)
+    else:
+        for name in ("R", "Q", "F2", "Eg"):
+            assert float(steady[name]) >= 0, (name, problem)
+    assert mp.critical_rate(problem) > 0
+    assert not np.isnan(mp.slow_mode(problem))
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    name=st.sampled_from([*PROBLEM_FIELDS, *TEACHER_FIELDS]),
+    value=anything,
+)
+def test_any_value_of_any_field_is_taken_or_refused_by_name(name, value):
+    try:
+        problem = GOOD.replace(**{name: value})
+    except ValueError as error:
+        assert f"`{name}`" in str(error)
+    else:
+        again = mp.Problem.from_dict(problem.to_dict())
+        assert again == problem
+        assert hash(again) == hash(problem)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.one_of(
+        anything, st.lists(st.floats(), max_size=4), st.lists(st.text(max_size=2), max_size=3)
+    )
+)
+def test_any_times_are_taken_or_refused_by_name(times):
+    try:
+        curves = mp.solve(GOOD, times)
+    except ValueError as error:
+        assert "`times`" in str(error)
+    else:
+        assert not np.isnan(curves.F2).any()
+
+
+@pytest.mark.parametrize(
+    "times", [[], [2, 1], [1, 1], [-1, 2], [np.nan], [0, np.inf], [[1, 2]], ["1"], None, 1j]
+)
+def test_bad_times(times):
+    with pytest.raises(ValueError, match="`times`"):
+        mp.solve(GOOD, times)
+
+
+@pytest.mark.parametrize("window", [-1, np.nan, np.inf, "2", None])
+def test_bad_window(window):
+    with pytest.raises(ValueError, match="`window`"):
+        mp.steady_state(GOOD, window=window)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("alpha", 0, "from 1e-06 to 1e.06"),
+        ("rate", 0, "from 1e-12 to 1e.06"),
+        ("rate", -1.0, "a number from 1e-12"),
+        ("rate", True, "a number"),
+        ("decay", -0.1, "0 or a number from 1e-12"),
+        ("temperature", np.inf, "from 0 to"),
+        ("noise", np.nan, "from 0 to"),
+        ("task", "classify", "'classification', 'regression'"),
+        ("mode", None, "'online', 'batch'"),
+        ("rule", "adaline", r"such as Adaline\(\)"),
+        ("data", 1.2, "a Teacher"),
+    ],
+)
+def test_messages_name_argument_value_and_what_is_allowed(name, value, allowed):
+    with pytest.raises(ValueError, match=f"`{name}` must be .*{allowed}.*got {value!r}"):
+        GOOD.replace(**{name: value})
+
+
+def test_unknown_fields_are_named():
+    with pytest.raises(ValueError, match="`lambda` is not a field of a problem"):
+        GOOD.replace(**{"lambda": 1})
+    with pytest.raises(ValueError, match="`beta` is not a field of data"):
+        mp.Problem.from_dict(GOOD.to_dict() | {"data": {"alpha": 1, "beta": 2}})
+    with pytest.raises(ValueError, match="`rate` is missing"):
+        mp.Problem.from_dict({"data": {"alpha": 1}, "rule": "adaline"})
+
+
+def test_problem_is_a_frozen_value():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        GOOD.rate = 1.0
+    assert mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=np.float64(1.9), decay=0.8) == GOOD
+    assert type(GOOD.replace(rate=2).rate) is float
+
+
+def test_methods_refuse_what_they_cannot_serve():
+    with pytest.raises(ValueError, match=r"Exact\(\) serves the linear rules .* Adatron"):
+        mp.solve(GOOD.replace(rule=mp.Adatron()), [1])
+    with pytest.raises(ValueError, match=r"use method Exact\(\)"):
+        mp.solve(GOOD, [1], mp.MeanForce())
+    with pytest.raises(ValueError, match="knows no `window`"):
+        mp.steady_state(GOOD, mp.MeanForce(), window=1)
+    with pytest.raises(ValueError, match=r"MeanForce\(\) serves on-line Adaline only"):
+        mp.steady_state(GOOD.replace(mode="batch"), mp.MeanForce())
+    with pytest.raises(ValueError, match="`method` must be"):
+        mp.solve(GOOD, [1], "magic")
+    with pytest.raises(ValueError, match="`problem` must be"):
+        mp.solve("magic", [1])
+    with pytest.raises(ValueError, match="critical rate is known for"):
+        mp.critical_rate(GOOD.replace(rule=mp.Logistic()))

@@ -133,7 +133,8 @@ def _csv(result: xr.Dataset) -> str:
             + ",".join(repr(float(result[n])) for n in names)
             + "\n"
         )
-    return head + result.to_dataframe().reset_index().to_csv(index=False, lineterminator="\n")
+    table: str = result.to_dataframe().reset_index().to_csv(index=False, lineterminator="\n")
+    return head + table
 
 
 def _json(result: xr.Dataset) -> str:

@@ -41,6 +41,7 @@ def test_solve_prints_a_table(capsys):
 def test_long_tables_are_thinned_on_the_terminal_only(capsys, tmp_path):
     main(["solve", *FLAGS, "--times", "0:8:161", "--out", str(tmp_path / "x.nc")])
     lines = capsys.readouterr().out.splitlines()
+    assert (lines[1].split()[0], lines[-2].split()[0]) == ("0", "8")
     assert len(lines) == 1 + 21 + 1
     assert lines[-1].startswith("(21 of 161 times")
     assert mp.load(tmp_path / "x.nc").t.size == 161
@@ -102,7 +103,7 @@ def test_steady_and_critical_rate(capsys, tmp_path):
     expected = mp.steady_state(
         mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.9, decay=0.8), window=2
     )
-    assert float(printed["  Eg"]) == pytest.approx(float(expected.Eg), rel=1e-5)
+    assert float(printed["      Eg"]) == pytest.approx(float(expected.Eg), rel=1e-5)
     assert json.loads((tmp_path / "x.json").read_text())["coords"]["window"]["data"] == 2
     main(["critical-rate", "--alpha", "1.2", "--decay", "0.8"])
     assert capsys.readouterr().out == "v_c = 3.091780\n"
@@ -112,14 +113,37 @@ def test_steady_and_critical_rate(capsys, tmp_path):
     assert "Eg" in capsys.readouterr().out
 
 
+def test_simulation(capsys, tmp_path):
+    settings = ["--method", "simulation", "--n", "50", "--samples", "5", "--seed", "3"]
+    main(["solve", *FLAGS, "--times", "1,2", *settings, "--out", str(tmp_path / "x.nc")])
+    found = mp.load(tmp_path / "x.nc")
+    assert found.attrs["seed"] == 3
+    problem = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    again = mp.solve(problem, [1, 2], mp.Simulation(n=50, samples=5, seed=3))
+    assert (again.F2.values == found.F2.values).all()
+    assert "Et_se" in capsys.readouterr().out
+    main(["steady", *FLAGS, *settings, "--rule", "adatron", "--kappa", "0.5", "--settle", "2"])
+    assert "Et = " in capsys.readouterr().out
+
+
+def test_a_closed_pipe_loses_no_file(tmp_path):
+    command = (
+        f"{sys.executable} -u -m manypass solve {' '.join(FLAGS)} --out {tmp_path / 'x.nc'} | true"
+    )
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert mp.load(tmp_path / "x.nc").t.size == 161
+
+
 def test_reproduce(tmp_path, capsys):
     main(["reproduce", "2", "--out", str(tmp_path / "new")])
     assert {p.name for p in (tmp_path / "new").iterdir()} == {
         "figure2.png",
         "figure2.pdf",
-        "figure2.nc",
+        "figure2-theory.nc",
+        "figure2-simulation.nc",
     }
-    assert np.isclose(mp.load(tmp_path / "new" / "figure2.nc").Eg[-1], 0.33838, atol=1e-4)
+    assert np.isclose(mp.load(tmp_path / "new" / "figure2-theory.nc").Eg[-1], 0.33838, atol=1e-4)
 
 
 BAD = [
@@ -140,11 +164,11 @@ BAD = [
     (["solve", *FLAGS, "--times", "5:1:3"], "--times must be strictly increasing, got 5 before 3"),
     (
         ["solve", *FLAGS, "--times", "a:b"],
-        "--times must be first:last:count or t1,t2,..., got 'a:b'",
+        "--times must be t1,t2,... or first:last:count with at most 1000000 times, got 'a:b'",
     ),
     (
         ["solve", *FLAGS, "--times", "0:1:-3"],
-        "--times must be first:last:count or t1,t2,..., got '0:1:-3'",
+        "--times must be t1,t2,... or first:last:count with at most 1000000 times, got '0:1:-3'",
     ),
     (["solve", *FLAGS, "--method", "magic"], "argument --method: invalid choice: 'magic'"),
     (["solve", *FLAGS, "--out", "x.txt"], "--out must end in .nc, .csv, .json, got 'x.txt'"),
@@ -154,7 +178,13 @@ BAD = [
     (["solve", "none.toml"], "cannot read 'none.toml': No such file"),
     (["steady", *FLAGS, "--rate", "4"], "--rate = 4 is not below the critical rate v_c = 3.09178"),
     (["steady", *FLAGS, "--window", "-1"], "--window must be a number from 0 to 1e+12, got -1.0"),
-    (["reproduce", "9"], "got 9"),
+    (["solve", *FLAGS, "--times", "0:inf:3"], "--times must be"),
+    (["solve", *FLAGS, "--times", "0:8:999999999"], "--times must be"),
+    (["solve", *FLAGS, "--alp", "2"], "unrecognized arguments: --alp"),
+    (["solve", *FLAGS, "--out", "/.nc/"], "--out"),
+    (["solve", *FLAGS, "--method", "simulation", "--n", "0"], "--n must be a whole number from 1"),
+    (["solve", *FLAGS, "--n", "50"], "--n (got 50) is for --method simulation only"),
+    (["reproduce", "9"], "`figures` must be among 2, got 9"),
     (["frobnicate"], "invalid choice: 'frobnicate'"),
     ([], "the following arguments are required: COMMAND"),
 ]
@@ -180,7 +210,9 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, words, capsys):
         (TOML + "lambda = 1\n", "`lambda` is not a field of a problem"),
         (TOML.replace("1.9", '"fast"'), "`rate` must be a number from 1e-12 to 1e+06, got 'fast'"),
         (TOML.replace("{ alpha = 1.2 }", "3"), "`data` must be a table with `alpha`, got 3"),
-        (TOML.replace("alpha", "beta"), "`alpha` is missing"),
+        (TOML.replace("alpha", "beta"), "`beta` is not a field of data"),
+        (TOML.replace("{ alpha = 1.2 }", "{}"), "`alpha` is missing"),
+        (TOML + "alpha = 1.2\n", "`alpha` belongs to `data`: data = { alpha = 1.2 }"),
         (TOML.replace('"adaline"', "7"), "`rule` must be a name or a table with a `name`, got 7"),
     ],
 )

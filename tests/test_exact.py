@@ -257,6 +257,52 @@ def test_eigenvalues_of_a_large_matrix_give_the_same_curves():
     assert mp.slow_mode(fast, eigenvalues=h) == pytest.approx(mp.slow_mode(fast), rel=0.05)
 
 
+@pytest.mark.parametrize("scale", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_eigenvalues_of_scaled_inputs(scale, task):
+    """Ridge regression on one large sample, by linear algebra, is the batch steady state."""
+    rng = np.random.default_rng(4)
+    n, p, noise, decay = 600, 900, 0.3, 0.4
+    X = np.sqrt(scale) * rng.standard_normal((p, n))
+    B = rng.standard_normal(n)
+    B /= np.linalg.norm(B)
+    target = X @ B + noise * rng.standard_normal(p)
+    target = np.sign(target) if task == "classification" else target
+    H = X.T @ X / p
+    J = np.linalg.solve(H + decay * np.eye(n), X.T @ target / p)
+    problem = mp.Problem(
+        mp.Teacher(alpha=p / n, task=task, noise=noise),
+        mp.Adaline(),
+        rate=0.1,
+        decay=decay,
+        mode="batch",
+    )
+    steady = mp.steady_state(problem, mp.Exact(eigenvalues=np.linalg.eigvalsh(H)))
+    assert float(steady.R) == pytest.approx(B @ J, rel=0.06)
+    assert float(steady.Q) == pytest.approx(J @ J, rel=0.08)
+    assert float(steady.F2) == pytest.approx(np.mean((target - X @ J) ** 2), rel=0.12)
+
+
+def test_eigenvalues_must_fit_the_problem():
+    with pytest.raises(
+        ValueError, match=r"`eigenvalues`: 1 of them are positive, but `alpha` = 0.5"
+    ):
+        mp.solve(FIG2.replace(alpha=0.5), [1], mp.Exact(eigenvalues=[0.5, 1.5]))
+    with pytest.raises(ValueError, match="of no use to Hebbian"):
+        mp.solve(FIG2.replace(rule=mp.Hebbian()), [1], mp.Exact(eigenvalues=[1.0]))
+    one = FIG2.replace(alpha=2.0, rate=2.0, decay=0.1)
+    assert mp.slow_mode(one, eigenvalues=[0, 0, 1]) == pytest.approx(2 * 2 * 1.1 - 4 / 3, rel=1e-9)
+
+
+def test_the_steady_state_just_below_the_critical_rate_is_large_and_positive():
+    for alpha in np.linspace(0.3, 3, 20):
+        problem = FIG2.replace(alpha=float(alpha))
+        below = np.nextafter(mp.critical_rate(problem), 0)
+        steady = mp.steady_state(problem.replace(rate=float(below)))
+        assert float(steady.Q) > 1e12
+        assert float(steady.Eg) == pytest.approx(0.5, abs=1e-5)
+
+
 def test_steady_state_above_the_critical_rate_is_an_error_that_states_it():
     with pytest.raises(ValueError, match=r"v_c = 3\.09178"):
         mp.steady_state(FIG2.replace(rate=3.1))

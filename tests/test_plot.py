@@ -44,7 +44,7 @@ def test_draws_into_given_axes_and_simulation_alone():
 def test_bad_input():
     with pytest.raises(ValueError, match="`results`"):
         mp.plot.curves()
-    with pytest.raises(ValueError, match="without `t`"):
+    with pytest.raises(ValueError, match="without curves in `t`"):
         mp.plot.curves(mp.steady_state(PROBLEM))
     with pytest.raises(ValueError, match="`variables` must be among R, Q, F2, Eg, got 'E'"):
         mp.plot.curves(mp.solve(PROBLEM, TIMES), variables=["E"])

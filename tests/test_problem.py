@@ -169,7 +169,12 @@ def test_methods_refuse_what_they_cannot_serve():
         mp.steady_state(GOOD.replace(mode="batch"), mp.MeanForce())
     with pytest.raises(ValueError, match="`method` must be"):
         mp.solve(GOOD, [1], "magic")
-    with pytest.raises(ValueError, match="`problem` must be"):
-        mp.solve("magic", [1])
+    with pytest.raises(ValueError, match="`method` must be"):
+        mp.solve(GOOD, [1], mp.Exact)
+    for question in (mp.solve, mp.force_autocorrelation, mp.example_response, mp.cavity_experiment):
+        with pytest.raises(ValueError, match="`problem` must be"):
+            question("magic", [1])
+    with pytest.raises(ValueError, match=r"GB of memory .* fewer `times`"):
+        mp.solve(GOOD, np.linspace(0, 1, 10**6), two_time=True)
     with pytest.raises(ValueError, match="critical rate is known for"):
         mp.critical_rate(GOOD.replace(rule=mp.Logistic()))

@@ -57,6 +57,16 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     assert path.read_bytes() == before
 
 
+def test_functions_of_their_own_are_saved_too(tmp_path):
+    for name, values in (
+        ("a", mp.force_autocorrelation(PROBLEM, [0.5, 1])),
+        ("b", mp.example_response(PROBLEM, [0.5, 1])),
+    ):
+        for suffix in ("nc", "csv", "json"):
+            mp.save(values, tmp_path / f"{name}.{suffix}")
+        assert (mp.load(tmp_path / f"{name}.nc")[values.name] == values).all()
+
+
 def test_bad_paths_and_foreign_files(tmp_path):
     with pytest.raises(ValueError, match=r"`path` must end in .nc, .csv, .json, got 'x.txt'"):
         mp.save(mp.solve(PROBLEM, [1.0]), "x.txt")

@@ -101,6 +101,16 @@ def test_own_rules_may_have_parameters():
     assert rule.force(0.0, 2.0) == 8.0
 
 
+def test_parameters_are_matched_by_name():
+    def force(x, y, k, w):
+        return 10 * k + w
+
+    assert mp.Rule(force, force, w=2, k=1).force(0, 0) == 12
+    assert mp.Rule(force, force, w=2, k=1) == mp.Rule(force, force, k=1, w=2)
+    with pytest.raises(ValueError, match="`force` takes the parameters k, w after"):
+        mp.Rule(force, force, k=1)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -6,7 +6,22 @@ import pytest
 import manypass as mp
 from manypass.spectrum import empirical, marchenko_pastur
 
-ALPHAS = [1e-6, 0.01, 0.3, 0.9, 0.999, 1 - 1e-9, 1.0, 1 + 1e-9, 1.001, 1.2, 4.0, 1e3, 1e6]
+ALPHAS = [
+    1e-6,
+    0.01,
+    0.3,
+    0.9,
+    0.999,
+    1 - 1e-13,
+    1.0,
+    1 + 1e-9,
+    1 + 1e-14,
+    1.001,
+    1.2,
+    4.0,
+    1e3,
+    1e6,
+]
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -22,7 +37,7 @@ def test_inverse_moment(alpha):
     law = marchenko_pastur(alpha)
     spanned = law.h > 0
     inverse = law.rho[spanned] @ (1 / law.h[spanned])
-    assert inverse == pytest.approx(law.rank / abs(1 - 1 / alpha), rel=1e-6)
+    assert inverse == pytest.approx(law.rank * alpha / abs(alpha - 1), rel=1e-6)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -45,6 +60,13 @@ def test_hard_edge(time):
     )
 
 
+def test_shared_nodes_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        marchenko_pastur(1.7).h[:] *= 2
+    with pytest.raises(ValueError, match="`alpha` must be a number from 1e-06"):
+        marchenko_pastur(0.0)
+
+
 def test_null_space():
     law = marchenko_pastur(0.25)
     assert (law.h[0], law.rho[0], law.rank) == (0.0, 0.75, 0.25)
@@ -62,7 +84,8 @@ def test_empirical_spectrum_knows_its_null_space():
 
 
 @pytest.mark.parametrize(
-    "bad", [[], [[1.0]], [1.0, np.nan], [-1.0, 2.0], [0.0, 0.0], ["a"], "abc", None]
+    "bad",
+    [[], [[1.0]], [1.0, np.nan], [-1.0, 2.0], [0.0, 0.0], [1e300], [1e-300], ["a"], "abc", None],
 )
 def test_bad_eigenvalues(bad):
     with pytest.raises(ValueError, match="`eigenvalues`"):

@@ -19,6 +19,8 @@ _HOMES = {
     "exact.method": ("Exact",),
     "exact.mean_force": ("MeanForce",),
     "exact.two_time": ("example_response", "force_autocorrelation"),
+    "simulation.method": ("Simulation",),
+    "simulation.cavity": ("cavity_experiment",),
     "verbs": ("critical_rate", "slow_mode", "solve", "steady_state"),
     "results": ("load", "problem_of", "save"),
 }
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from manypass.rules import Logistic as Logistic
     from manypass.rules import Perceptron as Perceptron
     from manypass.rules import Rule as Rule
+    from manypass.simulation.cavity import cavity_experiment as cavity_experiment
+    from manypass.simulation.method import Simulation as Simulation
     from manypass.verbs import critical_rate as critical_rate
     from manypass.verbs import slow_mode as slow_mode
     from manypass.verbs import solve as solve

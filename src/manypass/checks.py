@@ -21,6 +21,14 @@ def number(name: str, value: Any, low: float, high: float, *, or_zero: bool = Fa
     return float(value)
 
 
+def count(name: str, value: Any, low: int, high: int) -> int:
+    """Return `value` as an int if it is a whole number in [low, high]."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not (whole and low <= value <= high):
+        raise ValueError(f"`{name}` must be a whole number from {low} to {high}, got {value!r}")
+    return int(value)
+
+
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return `value` if it is one of the allowed strings."""
     if not isinstance(value, str) or value not in allowed:

@@ -6,6 +6,7 @@ Heavy imports live inside the commands, so that --help is instant.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import sys
@@ -22,13 +23,18 @@ if TYPE_CHECKING:
 DATA_FLAGS = ("alpha", "task", "noise")
 RULE_FLAGS = ("kappa", "width")
 PROBLEM_FLAGS = ("rate", "decay", "temperature", "mode")
+SIMULATION_FLAGS = ("n", "samples", "seed", "sequence", "precision", "settle", "threads")
 PICTURES = (".png", ".pdf")
+MOST_TIMES = 10**6
 ROWS = 21  # of a table on the terminal
 TABLES = (".nc", ".csv", ".json")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
+    """An argument parser whose errors are one line and whose flags are never abbreviated."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with code 2."""
@@ -46,23 +52,27 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parser().parse_args(argv)
     try:
         arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `manypass solve … | head`: files are written, nobody reads the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except MemoryError as error:
+        fail(f"out of memory: {error}")
     except (ValueError, OSError) as error:
         fail(as_flags(str(error), arguments))
     except KeyboardInterrupt:
         print("manypass: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
-    except BrokenPipeError:  # `manypass solve … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def as_flags(message: str, arguments: argparse.Namespace) -> str:
     """Name arguments as they were typed: `rate` becomes --rate, unless it stands in the file."""
     from_file = getattr(arguments, "problem", None) is not None
+    flags = {*vars(arguments)} - {"problem", "figures", "run"}
 
     def flag(found: re.Match[str]) -> str:
         name = found[1]
         typed = getattr(arguments, name, None) is not None
-        return f"--{name}" if hasattr(arguments, name) and (typed or not from_file) else found[0]
+        return f"--{name}" if name in flags and (typed or not from_file) else found[0]
 
     return re.sub(r"`(\w+)`", flag, message)
 
@@ -84,11 +94,11 @@ def parser() -> Parser:
         return made
 
     given = [problem_flags()]
-    solve = command("solve", run_solve, "Learning curves R, Q, F2, Eg against time.", parents=given)
+    solve = command("solve", run_solve, "Learning curves against time.", parents=given)
     solve.add_argument(
         "--times", default="0:8:161", help="first:last:count, or t1,t2,... (default: %(default)s)"
     )
-    solve.add_argument("--method", choices=("auto", "exact"), default="auto", help="default: auto")
+    method_flags(solve, "auto", "exact", "simulation")
     solve.add_argument("--two-time", action="store_true", help="also C(t,s) and G(t,s), with --out")
     solve.add_argument("--out", help="write the numbers as .nc, .csv or .json")
     solve.add_argument("--plot", help="draw the curves as .png or .pdf")
@@ -97,9 +107,7 @@ def parser() -> Parser:
     steady.add_argument(
         "--window", type=float, default=0.0, help="averaging time of the weights (default: 0)"
     )
-    steady.add_argument(
-        "--method", choices=("auto", "exact", "mean-force"), default="auto", help="default: auto"
-    )
+    method_flags(steady, "auto", "exact", "mean-force", "simulation")
     steady.add_argument("--out", help="write the numbers as .nc, .csv or .json")
 
     text = "The rate v_c above which learning diverges, and the slow mode if --rate is given."
@@ -133,36 +141,70 @@ def problem_flags() -> argparse.ArgumentParser:
     return flags
 
 
-def read_problem(arguments: argparse.Namespace, **defaults: Any) -> Problem:
-    """Problem from the file, overridden by the flags."""
-    import tomllib
+def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
+    """Add the method and the settings of a simulation."""
+    command.add_argument("--method", choices=choices, default="auto", help="default: auto")
+    group = command.add_argument_group("simulation")
+    group.add_argument("--n", type=int, help="weights of a network (default: 500)")
+    group.add_argument("--samples", type=int, help="independent networks (default: 100)")
+    group.add_argument("--seed", type=int, help="same seed, same numbers (default: 0)")
+    group.add_argument("--sequence", help="replacement (default), reshuffled or fixed")
+    group.add_argument("--precision", help="float64 (default) or float32")
+    group.add_argument("--settle", type=float, help="time before a steady state (default: 20)")
+    group.add_argument("--threads", type=int, help="default: one per core")
 
-    from manypass.problem import Problem
+
+def read_method(arguments: argparse.Namespace) -> Any:
+    """Return the method that the flags ask for."""
+    given = {k: v for k in SIMULATION_FLAGS if (v := getattr(arguments, k)) is not None}
+    if arguments.method == "simulation":
+        from manypass.simulation.method import Simulation
+
+        return Simulation(**given)
+    for name, value in given.items():
+        raise ValueError(f"--{name} (got {value!r}) is for --method simulation only")
+    if arguments.method == "mean-force":
+        from manypass.exact.mean_force import MeanForce
+
+        return MeanForce()
+    return "auto" if arguments.method == "auto" else _exact()
+
+
+def _exact() -> Any:
+    from manypass.exact.method import Exact
+
+    return Exact()
+
+
+def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Read what the file says of the problem, overridden by the flags."""
+    import tomllib
 
     entries: dict[str, Any] = {}
     if arguments.problem:
         try:
-            entries = tomllib.loads(Path(arguments.problem).read_text(encoding="utf-8"))
+            entries = tomllib.loads(Path(arguments.problem).read_text(encoding="utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{arguments.problem} is not a TOML file: {error}") from None
         except OSError as error:
             raise ValueError(f"cannot read {arguments.problem!r}: {error.strerror}") from None
 
     def overlay(table: Any, names: Sequence[str]) -> Any:
-        given = {
-            name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None
-        }
-        return {**table, **given} if isinstance(table, dict) else table
+        typed = {k: v for k in names if (v := getattr(arguments, k)) is not None}
+        return {**table, **typed} if isinstance(table, dict) else table
 
     rule = arguments.rule or entries.get("rule", "adaline")
     rule = overlay({"name": rule} if isinstance(rule, str) else rule, RULE_FLAGS)
     data = overlay(entries.get("data", {}), DATA_FLAGS)
-    if isinstance(data, dict) and "alpha" not in data:
-        raise ValueError("`alpha` is missing: give the examples per weight, --alpha 1.2")
-    entries = overlay(defaults | entries, PROBLEM_FLAGS) | {"rule": rule, "data": data}
-    if "rate" not in entries:
-        raise ValueError("`rate` is missing: give the learning rate, --rate 1.0")
-    return Problem.from_dict(entries)
+    merged: dict[str, Any] = overlay(entries, PROBLEM_FLAGS) | {"rule": rule, "data": data}
+    return merged
+
+
+def read_problem(arguments: argparse.Namespace) -> Problem:
+    """Make the problem that the file and the flags describe."""
+    from manypass.problem import Problem
+
+    return Problem.from_dict(read_entries(arguments))
 
 
 def read_times(text: str) -> Array:
@@ -172,18 +214,25 @@ def read_times(text: str) -> Array:
     try:
         if ":" in text:
             first, last, count = text.split(":")
-            return np.linspace(float(first), float(last), int(count))
+            if math.isfinite(float(first) + float(last)) and 0 < int(count) <= MOST_TIMES:
+                return np.linspace(float(first), float(last), int(count))
+            raise ValueError
         return np.array([float(part) for part in text.split(",")])
     except ValueError:
-        raise ValueError(f"`times` must be first:last:count or t1,t2,..., got {text!r}") from None
+        raise ValueError(
+            f"`times` must be t1,t2,... or first:last:count with at most {MOST_TIMES} times, "
+            f"got {text!r}"
+        ) from None
 
 
 def check_suffix(flag: str, path: str | None, allowed: tuple[str, ...]) -> None:
     """Refuse a file name before the work is done, not after."""
     if path is None:
         return
-    if Path(path).suffix not in allowed:
+    if Path(path).suffix.lower() not in allowed:
         raise ValueError(f"{flag} must end in {', '.join(allowed)}, got {path!r}")
+    if Path(path).is_dir():
+        raise ValueError(f"{flag}: {path!r} is a folder, not a file")
     if not Path(path).resolve().parent.is_dir():
         raise ValueError(f"{flag}: no folder {str(Path(path).parent)!r} to write {path!r} to")
 
@@ -197,15 +246,16 @@ def run_solve(arguments: argparse.Namespace) -> None:
     problem, times = read_problem(arguments), read_times(arguments.times)
     from manypass import results, verbs
 
-    found = verbs.solve(problem, times, two_time=arguments.two_time)
-    names = [str(name) for name in found.data_vars if found[name].dims == ("t",)]
-    print_table(["t", *names], [times, *(found[name].values for name in names)])
+    method, progress = read_method(arguments), sys.stderr.isatty()
+    found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
     if arguments.out:
         results.save(found, arguments.out)
     if arguments.plot:
         from manypass import plot
 
         plot.save_figure(plot.overview(found), arguments.plot)
+    names = [str(name) for name in found.data_vars if found[name].dims == ("t",)]
+    print_table(["t", *names], [times, *(found[name].values for name in names)])
 
 
 def print_table(names: list[str], columns: list[Array]) -> None:
@@ -213,10 +263,11 @@ def print_table(names: list[str], columns: list[Array]) -> None:
     rows = list(zip(*columns, strict=True))
     stride = -(-(len(rows) - 1) // (ROWS - 1)) or 1
     print("  ".join(f"{name:>10}" for name in names))
-    for row in rows[::stride]:
+    shown = rows[::-stride][::-1]  # the last row is always among them
+    for row in shown:
         print("  ".join(f"{value:10.6g}" for value in row))
     if stride > 1:
-        print(f"({len(rows[::stride])} of {len(rows)} times; --out x.csv writes all)")
+        print(f"({len(shown)} of {len(rows)} times; --out x.csv writes all)")
 
 
 def run_steady(arguments: argparse.Namespace) -> None:
@@ -224,24 +275,24 @@ def run_steady(arguments: argparse.Namespace) -> None:
     check_suffix("--out", arguments.out, TABLES)
     problem = read_problem(arguments)
     from manypass import results, verbs
-    from manypass.exact.mean_force import MeanForce
 
-    method = MeanForce() if arguments.method == "mean-force" else "auto"
-    found = verbs.steady_state(problem, method, window=arguments.window)
-    for name, value in found.data_vars.items():
-        print(f"{name:>4} = {float(value):.6g}")
+    found = verbs.steady_state(problem, read_method(arguments), window=arguments.window)
     if arguments.out:
         results.save(found, arguments.out)
+    for name, value in found.data_vars.items():
+        print(f"{name:>8} = {float(value):.6g}")
 
 
 def run_critical_rate(arguments: argparse.Namespace) -> None:
     """Print v_c; with a rate, also v/v_c and the slow mode."""
-    problem = read_problem(arguments, rate=1.0)
     from manypass import verbs
+    from manypass.problem import Problem
 
+    entries = read_entries(arguments)
+    problem = Problem.from_dict({"rate": 1.0, **entries})
     limit = verbs.critical_rate(problem)
     print(f"v_c = {limit:.6f}")
-    if arguments.rate is not None:
+    if "rate" in entries:
         print(f"v/v_c = {problem.rate / limit:.6f}")
         print(f"slow mode = {verbs.slow_mode(problem):.6f}")
 

@@ -57,8 +57,11 @@ def curves(
     if not results:
         raise ValueError("`results` must hold at least one dataset from solve()")
     for result in results:
-        if "t" not in result.dims:
-            raise ValueError("`results` must be curves in time from solve(), got one without `t`")
+        if not isinstance(result, xr.Dataset) or "t" not in result.dims:
+            raise ValueError(
+                "`results` must be datasets from solve(), got one without curves in `t`"
+            )
+    variables = [variables] if isinstance(variables, str) else variables
     for name in variables or ():
         if name not in SYMBOLS or not any(name in result for result in results):
             held = [n for n in SYMBOLS if any(n in result for result in results)]
@@ -94,7 +97,7 @@ def new_figure(panels: int) -> tuple[Figure, list[Axes]]:
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure as .png or .pdf."""
-    suffix = Path(path).suffix
+    suffix = Path(path).suffix.lower()
     if suffix not in (".png", ".pdf"):
         raise ValueError(f"`path` of a picture must end in .png or .pdf, got {str(path)!r}")
     metadata: dict[str, Any] = {"Software": None} if suffix == ".png" else {"CreationDate": None}

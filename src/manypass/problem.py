@@ -40,14 +40,21 @@ class Teacher:
     @property
     def a(self) -> float:
         """⟨yỹ⟩, how much of the teacher is in the targets."""
-        if self.task == "classification":
-            return math.sqrt(2 / (math.pi * (1 + self.noise**2)))
-        return 1.0
+        return self.moments()[0]
 
     @property
     def b(self) -> float:
         """⟨ỹ²⟩, the size of the targets."""
-        return 1.0 if self.task == "classification" else 1 + self.noise**2
+        return self.moments()[1]
+
+    def moments(self, power: float = 1.0) -> tuple[float, float]:
+        """⟨yỹ⟩/⟨y²⟩ and ⟨ỹ²⟩ for inputs of another ⟨y²⟩ than 1."""
+        total = power + self.noise**2
+        return (
+            (math.sqrt(2 / (math.pi * total)), 1.0)
+            if self.task == "classification"
+            else (1.0, total)
+        )
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Problem:
 
     Learning starts from J = 0; examples are drawn with replacement; η has variance 2T per weight
     and step. In batch mode every step uses the mean force of the whole training set: the limit
-    v → 0 at fixed vt.
+    v → 0 at fixed vt and T/v.
 
     Parameters
     ----------
@@ -91,8 +98,7 @@ class Problem:
     mode: str = "online"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.data, Teacher):
-            raise ValueError(f"`data` must be a Teacher, got {self.data!r}")
+        _teacher(self.data)
         if not isinstance(self.rule, rules.Rule):
             raise ValueError(f"`rule` must be a rule such as Adaline(), got {self.rule!r}")
         # Wide enough for any use; narrow enough that no square or quotient leaves the floats.
@@ -107,10 +113,10 @@ class Problem:
 
     def replace(self, **changes: Any) -> Problem:
         """Return the problem with some fields changed, those of its teacher included."""
+        _known(changes, (*PROBLEM_FIELDS, *TEACHER_FIELDS), "a problem")
         inner = {key: changes.pop(key) for key in TEACHER_FIELDS if key in changes}
         if inner:
-            changes["data"] = dataclasses.replace(changes.get("data", self.data), **inner)
-        _known(changes, PROBLEM_FIELDS, "a problem")
+            changes["data"] = dataclasses.replace(_teacher(changes.get("data", self.data)), **inner)
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,6 +127,13 @@ class Problem:
     @classmethod
     def from_dict(cls, entries: dict[str, Any]) -> Problem:
         """Build a problem from `to_dict`'s layout; what is left out takes its default."""
+        if not isinstance(entries, dict):
+            raise ValueError(f"`entries` must be a dict, got {entries!r}")
+        for key in TEACHER_FIELDS:
+            if key in entries:
+                raise ValueError(
+                    f"`{key}` belongs to `data`: data = {{ {key} = {entries[key]!r} }}"
+                )
         _known(entries, PROBLEM_FIELDS, "a problem")
         missing = [key for key in ("data", "rule", "rate") if key not in entries]
         if missing:
@@ -136,6 +149,19 @@ class Problem:
 
 PROBLEM_FIELDS = tuple(field.name for field in dataclasses.fields(Problem))
 TEACHER_FIELDS = tuple(field.name for field in dataclasses.fields(Teacher))
+
+
+def _teacher(data: Any) -> Teacher:
+    if not isinstance(data, Teacher):
+        raise ValueError(f"`data` must be a Teacher, got {data!r}")
+    return data
+
+
+def checked(problem: Any) -> Problem:
+    """Return `problem` if it is one."""
+    if not isinstance(problem, Problem):
+        raise ValueError(f"`problem` must be a Problem, got {problem!r}")
+    return problem
 
 
 def _known(entries: Any, allowed: tuple[str, ...], what: str) -> None:

@@ -26,8 +26,13 @@ LONG_NAMES = {
     "Q": "squared length of the weights, C(t,t)",
     "F2": "force fluctuation <F²> over the training set",
     "Eg": "generalization error, fresh noiseless example",
+    "Et": "training error",
+    "diverged": "networks that have diverged",
     "C": "autocorrelation of the weights J(t)·J(s)",
     "G": "response of the weights",
+    "x": "activation of an example that is learned",
+    "h": "cavity activation: the example is never learned",
+    "h_predicted": "cavity activation predicted from x",
     "D": "example response, regular part",
     "FF": "force autocorrelation <F(t)F(s)> over the training set",
 }
@@ -39,13 +44,15 @@ def dataset(
     """Label values by their shape: numbers, curves in t, or functions of (t, s)."""
     dims = ((), ("t",), ("t", "s"))
     variables = {
-        name: (dims[np.ndim(value)], value, {"long_name": LONG_NAMES[name]})
+        name: (dims[np.ndim(value)], value, {"long_name": long_name(name)})
         for name, value in values.items()
     }
     if any(np.ndim(value) == 2 for value in values.values()):
         coords = coords | {"s": coords["t"]}
     out = xr.Dataset(variables, _labelled(coords))
-    out.attrs = _attributes(problem) | {"method": json.dumps(_method_entry(method))}
+    out.attrs = _attributes(problem)
+    if method is not None:
+        out.attrs["method"] = json.dumps(_method_entry(method))
     if hasattr(method, "seed"):
         out.attrs["seed"] = method.seed
     return out
@@ -55,6 +62,13 @@ def array(problem: Problem, name: str, values: Any, coords: dict[str, Any]) -> x
     """One labelled function, its axes in the order of `coords`."""
     attrs = _attributes(problem) | {"long_name": LONG_NAMES[name]}
     return xr.DataArray(values, _labelled(coords), tuple(coords), name, attrs)
+
+
+def long_name(name: str) -> str:
+    """Say in words what a variable is."""
+    if name.endswith("_se"):
+        return f"standard error: {LONG_NAMES[name.removesuffix('_se')]}"
+    return LONG_NAMES[name]
 
 
 def problem_of(result: xr.Dataset | xr.DataArray) -> Problem:
@@ -67,26 +81,28 @@ def problem_of(result: xr.Dataset | xr.DataArray) -> Problem:
     >>> mp.problem_of(mp.solve(problem, [1.0])) == problem
     True
     """
-    if "problem" not in result.attrs:
-        raise ValueError("`result` has no attribute 'problem': it is not a manypass result")
-    return Problem.from_dict(json.loads(result.attrs["problem"]))
+    return Problem.from_dict(_problem_entry(result))
 
 
-def save(result: xr.Dataset, path: str | os.PathLike[str]) -> None:
+def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> None:
     """Write a result as .nc (netCDF, complete), .csv (a flat table) or .json.
 
     The file appears only when it is whole. CSV starts with `#` lines that hold the attributes;
     JSON writes null for inf and NaN, which it cannot express.
     """
+    _problem_entry(result)
+    if isinstance(result, xr.DataArray):
+        result = result.to_dataset().assign_attrs(result.attrs)
     target = Path(path)
-    if target.suffix not in FORMATS:
+    suffix = target.suffix.lower()
+    if suffix not in FORMATS:
         raise ValueError(f"`path` must end in {', '.join(FORMATS)}, got {str(path)!r}")
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        if target.suffix == ".nc":
+        if suffix == ".nc":
             result.to_netcdf(partial, engine="h5netcdf")
         else:
-            text = _csv(result) if target.suffix == ".csv" else _json(result)
+            text = _csv(result) if suffix == ".csv" else _json(result)
             partial.write_text(text, encoding="utf-8")
         partial.replace(target)
     finally:
@@ -101,8 +117,17 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
         raise
     except (OSError, ValueError) as error:
         raise ValueError(f"`path` {str(path)!r} is not a netCDF file: {error}") from None
-    problem_of(result)
+    _problem_entry(result)
     return result
+
+
+def _problem_entry(result: Any) -> dict[str, Any]:
+    if "problem" not in getattr(result, "attrs", {}):
+        raise ValueError(
+            f"not a manypass result: `result` has no attribute 'problem': {result!r:.60}"
+        )
+    entry: dict[str, Any] = json.loads(result.attrs["problem"])
+    return entry
 
 
 def _attributes(problem: Problem) -> dict[str, Any]:

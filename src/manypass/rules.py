@@ -6,6 +6,7 @@ method, compiled or not, uses the same line of physics.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,8 @@ class Rule:
     force, slope : callable
         F(x, ỹ) and dF/dx, of an activation x and a target ỹ (numbers or numpy arrays).
     **parameters : float
-        Further arguments of both functions, given by name.
+        Further arguments of both functions, given by name. A value may change without the
+        functions being compiled again.
 
     Examples
     --------
@@ -46,7 +48,9 @@ class Rule:
         for name, function in (("force", force), ("slope", slope)):
             if not callable(function):
                 raise ValueError(f"`{name}` must be a function of (x, target), got {function!r}")
-        values = {k: checks.number(k, p, -BOUND, BOUND) for k, p in parameters.items()}
+            _takes(name, function, parameters)
+        order = list(inspect.signature(force).parameters)[2:] if parameters else []
+        values = {k: checks.number(k, parameters[k], -BOUND, BOUND) for k in order}
         object.__setattr__(self, "force_function", force)
         object.__setattr__(self, "slope_function", slope)
         object.__setattr__(self, "parameters", values)
@@ -67,8 +71,8 @@ class Rule:
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters; a user's own functions are named, not stored."""
         if type(self) is Rule:
-            where = f"{self.force_function.__module__}.{self.force_function.__qualname__}"
-            return {"name": "rule", "force": where, **self.parameters}
+            force = getattr(self.force_function, "__qualname__", repr(self.force_function))
+            return {**self.parameters, "name": "rule", "force": force}
         return {"name": self.name, **self.parameters}
 
     def __repr__(self) -> str:
@@ -93,6 +97,20 @@ class Rule:
 
 
 BOUND = 1e6  # no parameter of a rule is sensibly larger; keeps every power of it finite
+
+
+def _takes(name: str, function: Function, parameters: dict[str, float]) -> None:
+    """Check that a user's function takes x, a target and exactly these parameters."""
+    try:
+        taken = list(inspect.signature(function).parameters)[2:]
+    except (TypeError, ValueError):  # a builtin does not tell
+        taken = []
+    if set(taken) != set(parameters):
+        given = ", ".join(parameters) or "none"
+        raise ValueError(
+            f"`{name}` takes the parameters {', '.join(taken) or 'none'} after (x, target), "
+            f"got {given}"
+        )
 
 
 def _rebuild(
@@ -215,7 +233,7 @@ def from_dict(entry: Any) -> Rule:
     if not isinstance(entry, dict) or "name" not in entry:
         raise ValueError(f"`rule` must be a name or a table with a `name`, got {entry!r}")
     parameters = {key: value for key, value in entry.items() if key != "name"}
-    if entry["name"] == "rule":
+    if entry["name"] == "rule" and "force" in entry:
         raise ValueError(
             f"`rule` is a user's own force {entry.get('force')}: give it as a Rule object"
         )

@@ -10,7 +10,7 @@ from manypass import checks, results, spectrum
 from manypass.checks import Array
 from manypass.exact import steady
 from manypass.exact.method import Exact
-from manypass.problem import Problem
+from manypass.problem import Problem, checked
 
 
 class Method(Protocol):
@@ -42,7 +42,8 @@ def solve(
     times : array_like
         Strictly increasing times; one unit is N learning steps, a pass over the data takes α.
     method : Method or "auto"
-        `Exact()` for Adaline and Hebbian; "auto" takes the exact theory where there is one.
+        `Exact()` for Adaline and Hebbian, `Simulation(...)` for every rule; "auto" takes the
+        exact theory where there is one.
     two_time : bool
         Also compute C(t,s) and G(t,s).
     progress : bool
@@ -51,7 +52,8 @@ def solve(
     Returns
     -------
     xarray.Dataset
-        R, Q, F2, Eg on coordinate t. Above the critical rate the growing transient, then inf.
+        R, Q, F2, Eg on coordinate t, from simulations also Et and standard errors `*_se`. Above
+        the critical rate the growing transient, then inf.
 
     Examples
     --------
@@ -93,7 +95,7 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None) -> float:
     >>> round(mp.critical_rate(problem), 6)
     3.09178
     """
-    return steady.critical_rate(_checked(problem), _law(eigenvalues))
+    return steady.critical_rate(checked(problem), _law(eigenvalues))
 
 
 def slow_mode(problem: Problem, *, eigenvalues: Any = None) -> float:
@@ -106,23 +108,18 @@ def slow_mode(problem: Problem, *, eigenvalues: Any = None) -> float:
     >>> round(mp.slow_mode(problem), 6), mp.slow_mode(problem.replace(rate=3.2)) < 0
     (0.449219, True)
     """
-    return steady.slow_mode(_checked(problem), _law(eigenvalues))
+    return steady.slow_mode(checked(problem), _law(eigenvalues))
 
 
 def _law(eigenvalues: Any) -> spectrum.Spectrum | None:
     return None if eigenvalues is None else spectrum.empirical(eigenvalues)
 
 
-def _checked(problem: Any) -> Problem:
-    if not isinstance(problem, Problem):
-        raise ValueError(f"`problem` must be a Problem, got {problem!r}")
-    return problem
-
-
 def _method(problem: Problem, method: Method | str) -> Method:
-    _checked(problem)
+    checked(problem)
     chosen: Any = Exact() if isinstance(method, str) and method == "auto" else method
-    if not all(hasattr(chosen, name) for name in ("refusal", "solve", "steady_state")):
+    offered = all(hasattr(chosen, name) for name in ("refusal", "solve", "steady_state"))
+    if not offered or isinstance(chosen, type):
         raise ValueError(f"`method` must be 'auto' or a method such as Exact(), got {method!r}")
     reason = chosen.refusal(problem)
     if reason:

@@ -56,7 +56,7 @@ class MeanForce:
             )
         batch = problem.replace(mode="batch")
         check_steady(batch)
-        values = stationary(linear_modes(batch).driven)
+        values = stationary(linear_modes(batch).driven, feedback=0.0)
         noise = problem.rate * values["F2"] / (limit - problem.rate)
         values["Q"] += noise
         values["F2"] += noise

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import results, spectrum
+from manypass import memory, results, spectrum
 from manypass.checks import Array
 from manypass.exact.modes import linear_modes
-from manypass.exact.steady import check_steady, stationary
+from manypass.exact.steady import check_steady, critical_rate, stationary
 from manypass.exact.two_time import correlation, response
-from manypass.exact.volterra import sequence_noise
+from manypass.exact.volterra import SequenceNoise
 from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
@@ -53,19 +53,27 @@ class Exact:
 
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
-        if isinstance(problem.rule, Adaline | Hebbian):
-            return None
-        return f"Exact() serves the linear rules Adaline and Hebbian, not `rule` {problem.rule!r}"
+        if not isinstance(problem.rule, Adaline | Hebbian):
+            return (
+                f"Exact() serves the linear rules Adaline and Hebbian, not `rule` "
+                f"{problem.rule!r}: use method Simulation(n=500, samples=100)"
+            )
+        if self.eigenvalues is not None and isinstance(problem.rule, Hebbian):
+            return "`eigenvalues` are of no use to Hebbian learning: its force does not depend on x"
+        return None
 
     def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
         """R, Q, F2, Eg at times t, and C(t,s), G(t,s) if asked for."""
+        if two_time:
+            memory.require(6 * 8 * t.size**2, "take fewer `times` or two_time=False")
         all_modes = linear_modes(problem, self.law)
         modes = all_modes.driven
+        sequence_noise = SequenceNoise(modes)
         curves: dict[str, Any] = {name: np.empty(t.size) for name in ("R", "Q", "F2")}
         noise = []
         for start in range(0, t.size, CHUNK):
             part = slice(start, start + CHUNK)
-            F2, n = sequence_noise(modes, t[part])
+            F2, n = sequence_noise(t[part])
             curves["F2"][part] = F2
             curves["R"][part] = modes.R(t[part])
             curves["Q"][part] = modes.mean_Q(t[part]) + modes.rho @ n
@@ -79,7 +87,9 @@ class Exact:
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """R, Q, Eg of weights averaged over the window, and F2, for t → ∞."""
-        check_steady(problem, self.law)
-        values = stationary(linear_modes(problem, self.law).driven, window)
+        law = self.law
+        check_steady(problem, law)
+        feedback = problem.rate / critical_rate(problem, law)
+        values = stationary(linear_modes(problem, law).driven, feedback, window)
         Eg = generalization_error(problem.data.task, values["R"], values["Q"])
         return results.dataset(problem, self, {**values, "Eg": Eg}, {"window": window})

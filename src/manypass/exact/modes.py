@@ -76,9 +76,9 @@ def learned(x: Array, t: Array) -> Array:
 def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
     """Modes of an Adaline or Hebbian problem; `spectrum` replaces Marchenko–Pastur."""
     data, v, decay, online = problem.data, problem.rate, problem.decay, problem.mode == "online"
-    a, b, heat = data.a, data.b, 2 * problem.temperature
+    heat = 2 * problem.temperature
     if isinstance(problem.rule, Hebbian):
-        one = np.ones(1)
+        one, (a, b) = np.ones(1), data.moments()
         return Modes(
             rho=one,
             x=one * v * decay,
@@ -94,8 +94,13 @@ def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
     if not isinstance(problem.rule, Adaline):
         raise ValueError(f"`rule` {problem.rule!r} is not linear: no closed solution is known")
     law = spectrum or marchenko_pastur(data.alpha)
-    h = law.h
-    spread = b - a**2  # the part of the targets that the teacher does not explain
+    if law.rank > data.alpha * (1 + 1e-9):
+        raise ValueError(
+            f"`eigenvalues`: {law.rank:.6g} of them are positive, but `alpha` = {data.alpha:g} "
+            f"examples per weight span no more than that share"
+        )
+    h, (a, b) = law.h, data.moments(law.mean)
+    spread = b - a**2 * law.mean  # the part of the targets that the teacher does not explain
     w_over_h = np.where(h > 0, a**2 * h + spread / data.alpha, 0.0)
     return Modes(
         rho=law.rho,
@@ -105,7 +110,7 @@ def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
         q=v**2 * w_over_h * h,
         k=v**2 * h * online,
         f=w_over_h,
-        f0=spread * (1 - law.rank / data.alpha) + a**2 * (1 - law.mean),
+        f0=spread * (1 - law.rank / data.alpha),
         u_end=np.where(h > 0, decay / np.where(h > 0, decay + h, 1), 1.0),
         heat=heat,
     )

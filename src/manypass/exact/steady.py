@@ -15,15 +15,16 @@ from manypass.rules import Adaline, Hebbian
 from manypass.spectrum import Spectrum, marchenko_pastur
 
 
-def stationary(modes: Modes, window: float = 0.0) -> dict[str, float]:
+def stationary(modes: Modes, feedback: float, window: float = 0.0) -> dict[str, float]:
     """R, Q = C̄(τ) and F2 for t → ∞, weights averaged over a window τ; paper's Eqs. (F-2), C̄(τ).
 
     e → 1/x;  F2 = mean F2(∞) + Σ ρ h n,  n = (kF2 + 2T)/2x;
-    C̄ = Σ ρ q/x² + Σ ρ n · 2(e^{−xτ} − 1 + xτ)/(xτ)².
+    C̄ = Σ ρ q/x² + Σ ρ n · 2(e^{−xτ} − 1 + xτ)/(xτ)². Solved for F2, with the feedback
+    Σ ρhk/2x = v/v_c.
     """
     rho, x = modes.rho, modes.x
     still = mean_F2_exponentials(modes)[1][0] + rho @ (modes.h * modes.heat / (2 * x))
-    F2 = still / (1 - rho @ (modes.h * modes.k / (2 * x)))
+    F2 = still / (1 - feedback)
     n = (modes.k * F2 + modes.heat) / (2 * x)
     Q = rho @ (modes.q / x**2) + rho @ (n * window_factor(x * window))
     return {"R": float(rho @ (modes.r / x)), "Q": float(Q), "F2": float(F2)}
@@ -82,6 +83,8 @@ def critical_rate(problem: Problem, spectrum: Spectrum | None = None) -> float:
 def slow_mode(problem: Problem, spectrum: Spectrum | None = None) -> float:
     """λ_σ, the rate of the collective mode of F2: the root of 1 = v² ∫ρ h²/(2x − λ_σ) below 2x_min.
 
+    It is the slowest rate of the sequence noise; the mean part of F2 relaxes from x_min on.
+
     With λ_σ = 2v(λ + ζ), k = 2/v − 1 and c = 1/α the Marchenko–Pastur law turns it into
     (1 + k)ζ² − (1 + c)kζ + ck² = 0. The mode leaves the band at v = 2√c/(1 − √c + c); below
     that there is none, and the slowest rate of the sequence noise, the band edge 2x_min, is
@@ -96,7 +99,7 @@ def slow_mode(problem: Problem, spectrum: Spectrum | None = None) -> float:
     if problem.mode == "batch":
         return band
     if spectrum is not None:
-        low = law.edge - v * float(law.rho @ law.h**2) / 2  # there ∫ρh²/(h − ζ) < 2/v
+        low = law.edge - v * float(law.rho @ law.h**2)  # there ∫ρh²/(h − ζ) < 2/v
         high = law.edge * (1 - 1e-13)
         if _feedback(law, high) * v / 2 <= 1:
             return band

@@ -10,8 +10,8 @@ import xarray as xr
 from manypass import checks, results
 from manypass.checks import Array
 from manypass.exact.modes import Modes, linear_modes
-from manypass.exact.volterra import sequence_noise
-from manypass.problem import Problem
+from manypass.exact.volterra import SequenceNoise
+from manypass.problem import Problem, checked
 
 
 def causal_sum(x: Array, t: Array, B: Array) -> Array:
@@ -63,8 +63,8 @@ def force_autocorrelation(problem: Problem, times: Any) -> xr.DataArray:
     [0.895006, 0.76156, 0.702242]
     """
     t = checks.increasing("times", times, results.LATEST)
-    modes = linear_modes(problem).driven
-    _, n = sequence_noise(modes, t)
+    modes = linear_modes(checked(problem)).driven
+    _, n = SequenceNoise(modes)(t)
     u = modes.unlearned(t)
     mean = modes.f0 + u.T @ ((modes.rho * modes.f)[:, None] * u)
     noise = noise_correlation(modes.x, t, (modes.rho * modes.h)[:, None] * n)
@@ -85,6 +85,6 @@ def example_response(problem: Problem, lags: Any) -> xr.DataArray:
     -0.5
     """
     tau = checks.increasing("lags", lags, results.LATEST)
-    modes = linear_modes(problem)
+    modes = linear_modes(checked(problem))
     weight = problem.rate / problem.data.alpha * modes.rho * modes.h
     return results.array(problem, "D", -weight @ np.exp(-np.outer(modes.x, tau)), {"lag": tau})

@@ -16,22 +16,29 @@ CLOSE = 1e-4  # rates that agree to this, relative to themselves, share a conflu
 E_FOLDS = 600.0  # e^600 ~ 1e260: beyond it a diverging solution is reported as inf
 
 
-def sequence_noise(modes: Modes, t: Array) -> tuple[Array, Array]:
-    """Return F2(t) and the variances n(t) (modes × times) of an Adaline or Hebbian problem."""
-    root = np.sqrt(modes.rho)
-    # k is v²h, or 0 in batch mode, and h is 0 for Hebbian: symmetric in every case.
-    matrix = np.diag(2 * modes.x) - np.outer(root * modes.k, root * modes.h)
-    m, V = np.linalg.eigh(matrix)
-    rates, weights = mean_F2_exponentials(modes)
-    source = np.outer(V.T @ (root * modes.k), weights)
-    source[:, 0] += V.T @ root * modes.heat
-    diverged = -m[0] * t > E_FOLDS
-    n = V @ driven(m, rates, source, np.where(diverged, 0.0, t)) / root[:, None]
-    n = np.maximum(n, 0.0)  # a variance: what is below is rounding
-    n[np.ix_(modes.h > 0, diverged)] = np.inf
-    n[np.ix_(modes.h == 0, diverged)] = modes.heat * t[diverged]
-    F2 = modes.mean_F2(t) + (modes.rho * modes.h) @ n
-    return F2, n
+class SequenceNoise:
+    """F2(t) and the variances n(t) of an Adaline or Hebbian problem, at any times."""
+
+    def __init__(self, modes: Modes) -> None:
+        self.modes, self.root = modes, np.sqrt(modes.rho)
+        # k is v²h, or 0 in batch mode, and h is 0 for Hebbian: symmetric in every case.
+        matrix = np.diag(2 * modes.x) - np.outer(self.root * modes.k, self.root * modes.h)
+        self.m, self.V = np.linalg.eigh(matrix)
+        self.rates, weights = mean_F2_exponentials(modes)
+        self.source = np.outer(self.V.T @ (self.root * modes.k), weights)
+        self.source[:, 0] += self.V.T @ self.root * modes.heat
+
+    def __call__(self, t: Array) -> tuple[Array, Array]:
+        """Return F2 (times) and n (modes × times)."""
+        modes, diverged = self.modes, -self.m[0] * t > E_FOLDS
+        u = driven(self.m, self.rates, self.source, np.where(diverged, 0.0, t))
+        n = np.maximum(
+            self.V @ u / self.root[:, None], 0.0
+        )  # a variance: what is below is rounding
+        null = modes.h == 0
+        n[np.ix_(~null, diverged)] = np.inf
+        n[np.ix_(null, diverged)] = modes.heat * learned(2 * modes.x[null], t[diverged])
+        return modes.mean_F2(t) + (modes.rho * modes.h) @ n, n
 
 
 def mean_F2_exponentials(modes: Modes) -> tuple[Array, Array]:

@@ -10,18 +10,22 @@ import numpy as np
 from manypass import plot, results
 from manypass.problem import Problem, Teacher
 from manypass.rules import Adaline
+from manypass.simulation.method import Simulation
 from manypass.verbs import solve
 
 
 def figure_2(folder: Path) -> list[Path]:
-    """Adaline, α = 1.2, v = 1.9, λ = 0.8: R, C(t,t), ⟨F²⟩ and E_g against time."""
+    """Adaline, α = 1.2, v = 1.9, λ = 0.8: theory, and simulations of 100 networks, N = 500."""
     problem = Problem(Teacher(alpha=1.2), Adaline(), rate=1.9, decay=0.8)
     theory = solve(problem, np.linspace(0, 6, 301))
-    paths = [folder / f"figure2{suffix}" for suffix in (".png", ".pdf", ".nc")]
-    figure = plot.overview(theory)
+    data = solve(problem, np.linspace(0, 6, 25), Simulation(n=500, samples=100, seed=0))
+    names = ("figure2.png", "figure2.pdf", "figure2-theory.nc", "figure2-simulation.nc")
+    paths = [folder / name for name in names]
+    figure = plot.overview(theory, data)
     for path in paths[:2]:
         plot.save_figure(figure, path)
-    results.save(theory, paths[2])
+    for result, path in zip((theory, data), paths[2:], strict=True):
+        results.save(result, path)
     return paths
 
 

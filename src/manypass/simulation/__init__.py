@@ -1,0 +1,1 @@
+"""Finite-N learning, simulated at memory speed: the judge of every theory."""

@@ -1,0 +1,68 @@
+"""Many independent networks: in order, on all threads, within the memory there is."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+Measured = dict[str, Any]
+
+
+class Average:
+    """Mean and standard error of samples that come one by one; inf stays inf without a warning."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.mean = self.square = self.infinite = np.zeros(0)
+
+    def add(self, values: Measured) -> None:
+        """Take one sample (Welford's update, of all quantities in one row)."""
+        row = np.concatenate([np.ravel(value) for value in values.values()])
+        if not self.count:
+            self.shapes = {name: np.shape(value) for name, value in values.items()}
+            self.mean, self.square, self.infinite = np.zeros((3, row.size))
+        bad = ~np.isfinite(row)
+        row[bad] = 0.0
+        self.infinite += bad
+        self.count += 1
+        step = row - self.mean
+        self.mean += step / self.count
+        self.square += step * (row - self.mean)
+
+    def results(self) -> Measured:
+        """`name` and `name_se` of everything that was added; one sample has no error bar."""
+        lost, count = self.infinite > 0, self.count
+        mean = np.where(lost, np.inf, self.mean)
+        spread = np.sqrt(self.square / max(count - 1, 1) / count)
+        error = np.where(lost | (count < 2), np.inf, spread)
+        out: Measured = {}
+        start = 0
+        for name, shape in self.shapes.items():
+            part = slice(start, start := start + math.prod(shape))
+            out[name], out[f"{name}_se"] = mean[part].reshape(shape), error[part].reshape(shape)
+        return out
+
+
+def in_order(work: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Iterator[Any]:
+    """Yield work(item) in the order of the items, a few items ahead on so many threads.
+
+    Linear algebra inside is held to one thread, so that results do not depend on their number.
+    """
+    rest = iter(items)
+    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[Any]] = deque(pool.submit(work, i) for i in islice(rest, 2 * threads))
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+                waiting.extend(pool.submit(work, item) for item in islice(rest, 1))
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -1,0 +1,157 @@
+"""The hot loops, compiled by numba; everything that depends on the rule comes in as a function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba import float64, njit
+from numba.core.errors import NumbaError
+
+from manypass.rules import Rule
+
+# Sums may be reordered, so that they vectorise; inf and NaN keep their meaning.
+FAST: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+}
+FINE, DIVERGED, NOT_A_NUMBER = 0, 1, 2
+
+
+@njit(**FAST)
+def learn(force, parameters, J, X, targets, sequence, rate, keep, limit, noise, offsets, total):  # type: ignore[no-untyped-def]
+    """J ← keep J + rate F(x, ỹ) ξ + noise, for each example of the sequence in turn.
+
+    Each pass over the weights finishes one step and computes the activation for the next, so that
+    every weight is touched once per step; the decay is one number, J = scale K. `noise` is a pool
+    of Gaussian numbers, of which step s uses those from |offset| on, with the offset's sign.
+    `total`, unless empty, gathers the sum of J after every step. Returns a status, and where.
+    """
+    n, scale, zero = J.size, 1.0, J[0] * 0
+    here, dot = X[sequence[0]], zero
+    for j in range(n):
+        dot += J[j] * here[j]
+    for s in range(sequence.size):
+        x = scale * dot
+        F = force(x, targets[sequence[s]], *parameters)
+        if not abs(x) < limit:
+            return DIVERGED, s
+        if np.isnan(F):
+            return NOT_A_NUMBER, s
+        scale *= keep
+        step = zero + rate * F / scale
+        here, then = X[sequence[s]], X[sequence[min(s + 1, sequence.size - 1)]]
+        dot = zero
+        if noise.size:
+            kicks = noise[abs(offsets[s]) :]
+            kick = zero + np.sign(offsets[s]) / scale
+            for j in range(n):
+                k = J[j] + step * here[j] + kick * kicks[j]
+                J[j] = k
+                dot += k * then[j]
+        else:
+            for j in range(n):
+                k = J[j] + step * here[j]
+                J[j] = k
+                dot += k * then[j]
+        if total.size:
+            for j in range(n):
+                total[j] += scale * J[j]
+        if scale < 1e-9:  # long before the weights would overflow
+            J *= zero + scale
+            dot *= scale
+            scale = 1.0
+    J *= zero + scale
+    return FINE, sequence.size
+
+
+@njit(**FAST)
+def measure(force, parameters, x, targets, classify):  # type: ignore[no-untyped-def]
+    """⟨F²⟩ and E_t over the training set, for each column of activations x (examples × times)."""
+    p, count = x.shape
+    F2, Et = np.zeros(count), np.zeros(count)
+    for i in range(p):
+        for t in range(count):
+            F2[t] += force(x[i, t], targets[i], *parameters) ** 2
+            if classify:
+                Et[t] += 0.5 * (1 - np.sign(x[i, t] * targets[i]))
+            else:
+                Et[t] += 0.5 * (targets[i] - x[i, t]) ** 2
+    return F2 / p, Et / p
+
+
+@njit(**FAST)
+def drift(force, parameters, J, X, targets, v, decay, out):  # type: ignore[no-untyped-def]
+    """v[(1/p) Σ F ξ − λJ]; each example is read once, for its activation and its pull."""
+    p, n = X.shape
+    out[:] = 0
+    for i in range(p):
+        xi, x = X[i], J[0] * 0
+        for j in range(n):
+            x += J[j] * xi[j]
+        F = J[0] * 0 + force(x, targets[i], *parameters) / p
+        for j in range(n):
+            out[j] += F * xi[j]
+    for j in range(n):
+        out[j] = v * (out[j] - decay * J[j])
+
+
+@njit(**FAST)
+def flow(force, parameters, J, X, targets, v, decay, d, count, kicks, total):  # type: ignore[no-untyped-def]
+    """So many Runge–Kutta steps of length d, with a kick (if any) before each and after the last.
+
+    `total`, unless empty, gathers ∫J dt.
+    """
+    k1, k2, k3, k4 = np.empty_like(J), np.empty_like(J), np.empty_like(J), np.empty_like(J)
+    for i in range(count):
+        if kicks.size:
+            J += kicks[i]
+        drift(force, parameters, J, X, targets, v, decay, k1)
+        drift(force, parameters, J + d / 2 * k1, X, targets, v, decay, k2)
+        drift(force, parameters, J + d / 2 * k2, X, targets, v, decay, k3)
+        drift(force, parameters, J + d * k3, X, targets, v, decay, k4)
+        step = d / 6 * (k1 + 2 * (k2 + k3) + k4)
+        if total.size:
+            total += d * (J + step / 2)
+        J += step
+    if kicks.size:
+        J += kicks[count]
+
+
+def compiled_force(rule: Rule) -> Any:
+    """Return the rule's force compiled; it is called as force(x, target, *parameters)."""
+    try:
+        value = float(rule.force(0.25, 1.0))
+    except Exception as error:
+        raise ValueError(
+            f"`force` of {rule!r} fails at x = 0.25, target = 1.0: {type(error).__name__}: {error}"
+        ) from None
+    if not np.isfinite(value):
+        raise ValueError(f"`force` of {rule!r} is {value} at x = 0.25, target = 1.0")
+    return _compiled(rule.force_function, len(rule.parameters))
+
+
+@lru_cache(maxsize=64)
+def _compiled(function: Callable[..., Any], count: int) -> Any:
+    compiled = njit(**FAST)(function)
+    try:
+        compiled.compile((float64,) * (2 + count))
+    except NumbaError as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        place = next((line for line in lines if line.startswith('File "')), None)
+        raise ValueError(
+            f"`force` {function.__qualname__} ({place or _place(function)}) cannot be compiled, "
+            f"it must be a plain numeric function of (x, target): {' '.join(lines[:3])[:300]}"
+        ) from None
+    return compiled
+
+
+def _place(function: Callable[..., Any]) -> str:
+    try:
+        return f"line {inspect.getsourcelines(function)[1]} of {inspect.getsourcefile(function)}"
+    except (OSError, TypeError):
+        return "source not found"

@@ -1,0 +1,139 @@
+"""One network: its teacher, its training set, its learning sequence, and what is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manypass.checks import Array
+from manypass.problem import Problem, Teacher
+from manypass.simulation import kernels
+
+SEQUENCES = ("replacement", "reshuffled", "fixed")
+BLOCK = 1 << 18  # learning steps whose examples are drawn at once
+Weights = NDArray[Any]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """A teacher and a training set that it labelled."""
+
+    B: Array
+    X: Weights  # p × N
+    targets: Array
+
+    @classmethod
+    def draw(cls, data: Teacher, n: int, rng: np.random.Generator, dtype: Any) -> Examples:
+        """B on the unit sphere, ξ ~ N(0, 1), ỹ = sgn(y + εz) or y + εz."""
+        B = rng.standard_normal(n)
+        B /= np.linalg.norm(B)
+        p = round(data.alpha * n)
+        X = rng.standard_normal((p, n), dtype=dtype)
+        targets = (X @ B.astype(dtype)).astype(float)
+        if data.noise:
+            targets += data.noise * rng.standard_normal(p)
+        return cls(B, X, np.sign(targets) if data.task == "classification" else targets)
+
+
+def drawing(kind: str, p: int, rng: np.random.Generator) -> Callable[[int], Indices]:
+    """Return a function that gives the next so many examples of a learning sequence."""
+    if kind == "replacement":
+        return lambda count: rng.integers(p, size=count)
+
+    def passes() -> Iterator[Indices]:
+        order = rng.permutation(p)
+        while True:
+            yield order
+            order = rng.permutation(p) if kind == "reshuffled" else order
+
+    stream, rest = passes(), np.empty(0, np.int64)
+
+    def take(count: int) -> Indices:
+        nonlocal rest
+        parts = [rest]
+        while sum(map(len, parts)) < count:
+            parts.append(next(stream))
+        joined = np.concatenate(parts)
+        rest = joined[count:]
+        return joined[:count]
+
+    return take
+
+
+class Learner:
+    """On-line learning of one network; `advance` goes on from where it was."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        examples: Examples,
+        force: Any,
+        kind: str,
+        draws: np.random.Generator,
+        noise: np.random.Generator,
+    ) -> None:
+        n, dtype = examples.B.size, examples.X.dtype
+        self.examples, self.force = examples, force
+        self.parameters = tuple(problem.rule.parameters.values())
+        # Two generators, so that steps may be planned in pieces of any size.
+        self.draw, self.noise = drawing(kind, len(examples.X), draws), noise
+        self.rate, self.keep = problem.rate / n, 1 - problem.rate * problem.decay / n
+        self.limit = 1e100 if dtype == np.float64 else 1e15
+        self.J, self.steps, self.diverged = np.zeros(n, dtype), 0, False
+        self.nothing = np.empty(0, dtype)
+        self.pool = self.nothing
+        if problem.temperature:
+            # A pool of exactly the wanted variance; random offsets and signs make it fresh.
+            self.offsets = min(max(8 * n, 1 << 12), 1 << 16)
+            pool = noise.standard_normal(self.offsets + n + 1)
+            pool *= math.sqrt(2 * problem.temperature / np.mean(pool**2)) / n
+            self.pool = pool.astype(dtype)
+
+    def advance(self, until: float, integral: Weights | None = None) -> None:
+        """Learn until the given time; add ∫J dt to `integral`."""
+        left = round(until * self.J.size) - self.steps
+        self.steps += left
+        total = self.nothing if integral is None else np.zeros_like(self.J)
+        while left > 0:
+            count = min(left, BLOCK)
+            self.learn(*self.plan(count), total)
+            left -= count
+        if integral is not None:
+            integral += total / self.J.size
+
+    def plan(self, count: int) -> tuple[Indices, Indices]:
+        """Draw the examples of the next steps, and where in the pool their noise begins."""
+        offsets = np.empty(0, np.int64)
+        if self.pool.size:
+            offsets = self.noise.integers(-self.offsets, self.offsets, size=count)
+            offsets += offsets >= 0  # 0 has no sign
+        return self.draw(count), offsets
+
+    def learn(self, sequence: Indices, offsets: Indices, total: Weights) -> None:
+        """Take the given steps; add J after each of them to `total` unless that is empty."""
+        if self.diverged or not sequence.size:
+            return
+        status, step = kernels.learn(
+            self.force,
+            self.parameters,
+            self.J,
+            self.examples.X,
+            self.examples.targets,
+            sequence,
+            self.rate,
+            self.keep,
+            self.limit,
+            self.pool,
+            offsets,
+            total,
+        )
+        if status == kernels.NOT_A_NUMBER:
+            target = self.examples.targets[sequence[step]]
+            raise ValueError(f"`force` returned NaN on an example with target {target:g}")
+        self.diverged = status == kernels.DIVERGED

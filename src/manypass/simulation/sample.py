@@ -1,0 +1,127 @@
+"""One sample of an ensemble: a training set, the network that learns it, and what is measured."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manypass.checks import Array
+from manypass.observables import generalization_error
+from manypass.problem import Problem
+from manypass.simulation import kernels
+from manypass.simulation.batch import Flow
+from manypass.simulation.ensemble import Measured
+from manypass.simulation.network import Examples, Learner
+
+MEASURED_AT_ONCE = 64  # times whose activations of all examples are held together
+Flags = NDArray[np.bool_]
+
+
+class Settings(Protocol):
+    """What a sample needs to know of its `Simulation`."""
+
+    @property
+    def n(self) -> int: ...  # noqa: D102
+    @property
+    def sequence(self) -> str: ...  # noqa: D102
+    @property
+    def precision(self) -> str: ...  # noqa: D102
+    @property
+    def settle(self) -> float: ...  # noqa: D102
+    @property
+    def response(self) -> bool: ...  # noqa: D102
+    @property
+    def stimulus(self) -> float: ...  # noqa: D102
+
+
+class Sample:
+    """One teacher and training set, and networks that learn it by the same sequence."""
+
+    def __init__(
+        self, method: Settings, problem: Problem, force: Any, seed: np.random.SeedSequence
+    ) -> None:
+        data, self.draws, self.noise, stimulus = seed.spawn(4)
+        self.method, self.problem, self.force = method, problem, force
+        dtype = np.dtype(method.precision)
+        self.examples = Examples.draw(problem.data, method.n, np.random.default_rng(data), dtype)
+        self.stimulus = np.random.default_rng(stimulus)
+
+    def network(self) -> Learner | Flow:
+        """Start from J = 0; every call gives the same sequence and the same noise."""
+        noise = np.random.default_rng(self.noise)
+        if self.problem.mode == "batch":
+            return Flow(self.problem, self.examples, self.force, noise)
+        draws, kind = np.random.default_rng(self.draws), self.method.sequence
+        return Learner(self.problem, self.examples, self.force, kind, draws, noise)
+
+    def curves(self, t: Array, two_time: bool) -> Measured:
+        """All that is measured along one run."""
+        network, parts, kept = self.network(), [], []
+        for start in range(0, t.size, MEASURED_AT_ONCE):
+            J, diverged = follow(network, t[start : start + MEASURED_AT_ONCE])
+            parts.append(self.measure(J, diverged))
+            kept += [J] if two_time else []
+        out = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        if two_time:
+            J, lost = np.concatenate(kept).astype(float), out["diverged"] > 0
+            out["C"] = np.where(lost[:, None] | lost, np.inf, J @ J.T)
+            if self.method.response:
+                out["G"] = self.response(t, J, lost)
+        return out
+
+    def response(self, t: Array, J: Array, lost: Flags) -> Array:
+        """G(t,s) = z·ΔJ(t)/N per unit of a stimulus z = ±1 to every weight at time s."""
+        G = np.zeros((t.size, t.size))
+        for i in range(t.size):
+            z = self.stimulus.choice((-1.0, 1.0), size=self.method.n)
+            network = self.network()
+            follow(network, t[: i + 1])
+            network.J = (network.J + self.method.stimulus * z).astype(network.J.dtype)
+            moved, _ = follow(network, t[i:])
+            G[i:, i] = (moved - J[i:]) @ z / (self.method.stimulus * self.method.n)
+        return np.where(lost[:, None], np.inf, G)
+
+    def steady(self, window: float) -> Measured:
+        """Measure after `settle`, the weights averaged over the window."""
+        network, settle = self.network(), self.method.settle
+        network.advance(settle)
+        mean = np.zeros(self.method.n)
+        if window:
+            network.advance(settle + window, mean)
+            mean /= window
+        else:
+            mean += network.J
+        lost = np.array([network.diverged])
+        now = self.measure(network.J[None].astype(float), lost)
+        averaged = self.measure(mean[None], lost)
+        chosen = averaged | {name: now[name] for name in ("F2", "Et")}
+        return {name: value[0] for name, value in chosen.items()}
+
+    def measure(self, J: Array, lost: Flags) -> Measured:
+        """R, Q, F2, Eg, Et of weights J (times × N); a diverged network has inf, or guesses."""
+        task, examples = self.problem.data.task, self.examples
+        J = np.where(lost[:, None], 0.0, J)
+        x = examples.X @ J.T.astype(examples.X.dtype)
+        F2, Et = kernels.measure(
+            self.force,
+            tuple(self.problem.rule.parameters.values()),
+            x,
+            examples.targets,
+            task == "classification",
+        )
+        R, Q = J @ examples.B, np.einsum("tj,tj->t", J, J)
+        out = {"R": R, "Q": Q, "F2": F2, "Eg": generalization_error(task, R, Q), "Et": Et}
+        for name, values in out.items():
+            values[lost] = 0.5 if task == "classification" and name in ("Eg", "Et") else np.inf
+        return out | {"diverged": lost.astype(float)}
+
+
+def follow(network: Learner | Flow, t: Array) -> tuple[Array, Flags]:
+    """Weights at times t (times × N), and whether they had diverged by then."""
+    J, lost = np.empty((t.size, network.J.size)), np.zeros(t.size, bool)
+    for i, time in enumerate(t):
+        network.advance(time)
+        J[i], lost[i] = network.J, network.diverged
+    return J, lost

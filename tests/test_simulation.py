@@ -121,7 +121,7 @@ def test_sequences(kind):
 
 def test_shuffling_helps_late_in_learning():
     """Without replacement the noise of the sequence averages out within a pass."""
-    problem = PROBLEM.replace(alpha=2.0, task="regression", noise=0.5, decay=0.0)
+    problem = PROBLEM.replace(alpha=2.0, task="regression", noise=0.5, decay=0.0, rate=0.5)
     Eg = {}
     for kind in network.SEQUENCES:
         method = mp.Simulation(n=100, samples=1000, seed=2, sequence=kind)

@@ -54,7 +54,7 @@ def measure(n, dtype):
     X, targets = examples.X, examples.targets
     passes = max(1, 4_000_000 // X.size)  # enough that scikit-learn's checks do not count
     return best(
-        8,
+        15,
         manypass=(lambda: net.learn(sequence, offsets, net.nothing), count),
         bound=(lambda: read_rows(X, sequence), count),
         numpy=(lambda: numpy_steps(X, targets, np.zeros(n), few, 1.0, 0.8), few.size),

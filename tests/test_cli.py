@@ -141,6 +141,7 @@ def test_reproduce(tmp_path, capsys):
         "figure2.png",
         "figure2.pdf",
         "figure2-theory.nc",
+        "figure2-training-error.nc",
         "figure2-simulation.nc",
     }
     assert np.isclose(mp.load(tmp_path / "new" / "figure2-theory.nc").Eg[-1], 0.33838, atol=1e-4)
@@ -183,7 +184,7 @@ BAD = [
     (["solve", *FLAGS, "--alp", "2"], "unrecognized arguments: --alp"),
     (["solve", *FLAGS, "--out", "/.nc/"], "--out"),
     (["solve", *FLAGS, "--method", "simulation", "--n", "0"], "--n must be a whole number from 1"),
-    (["solve", *FLAGS, "--n", "50"], "--n (got 50) is for --method simulation only"),
+    (["solve", *FLAGS, "--n", "50"], "--n (got 50) is no setting of --method exact"),
     (["reproduce", "9"], "`figures` must be among 2, got 9"),
     (["frobnicate"], "invalid choice: 'frobnicate'"),
     ([], "the following arguments are required: COMMAND"),

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import manypass as mp
+from manypass.ensemble import Average
 from manypass.simulation import batch, kernels, network
-from manypass.simulation.ensemble import Average
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.8)
 

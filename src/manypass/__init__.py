@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "problem": ("Problem", "Teacher"),
     "rules": ("Adaline", "Adatron", "Hebbian", "Huber", "Logistic", "Perceptron", "Rule"),
+    "cavity.activations": ("activation_density", "activations"),
     "exact.method": ("Exact",),
     "exact.mean_force": ("MeanForce",),
     "exact.two_time": ("example_response", "force_autocorrelation"),
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from manypass import results as results
     from manypass import rules as rules
     from manypass import spectrum as spectrum
+    from manypass.cavity.activations import activation_density as activation_density
+    from manypass.cavity.activations import activations as activations
     from manypass.exact.mean_force import MeanForce as MeanForce
     from manypass.exact.method import Exact as Exact
     from manypass.exact.two_time import example_response as example_response

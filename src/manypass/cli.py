@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 DATA_FLAGS = ("alpha", "task", "noise")
 RULE_FLAGS = ("kappa", "width")
 PROBLEM_FLAGS = ("rate", "decay", "temperature", "mode")
-SIMULATION_FLAGS = ("n", "samples", "seed", "sequence", "precision", "settle", "threads")
 PICTURES = (".png", ".pdf")
 MOST_TIMES = 10**6
 ROWS = 21  # of a table on the terminal
@@ -142,38 +141,56 @@ def problem_flags() -> argparse.ArgumentParser:
 
 
 def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
-    """Add the method and the settings of a simulation."""
-    command.add_argument("--method", choices=choices, default="auto", help="default: auto")
-    group = command.add_argument_group("simulation")
-    group.add_argument("--n", type=int, help="weights of a network (default: 500)")
-    group.add_argument("--samples", type=int, help="independent networks (default: 100)")
+    """Add the method and its settings."""
+    group = command.add_argument_group("method")
+    group.add_argument("--method", choices=choices, default="auto", help="default: auto")
+    group.add_argument("--n", type=int, help="simulation: weights of a network (default: 500)")
+    group.add_argument(
+        "--samples",
+        type=int,
+        help="simulation: independent networks (default: 100); exact: examples sampled for the "
+        "training error of on-line Adaline classification (default: none)",
+    )
+    group.add_argument(
+        "--accuracy", type=float, help="exact: standard error of Et to sample down to"
+    )
     group.add_argument("--seed", type=int, help="same seed, same numbers (default: 0)")
-    group.add_argument("--sequence", help="replacement (default), reshuffled or fixed")
-    group.add_argument("--precision", help="float64 (default) or float32")
-    group.add_argument("--settle", type=float, help="time before a steady state (default: 20)")
-    group.add_argument("--threads", type=int, help="default: one per core")
+    group.add_argument("--sequence", help="simulation: replacement (default), reshuffled or fixed")
+    group.add_argument("--precision", help="simulation: float64 (default) or float32")
+    group.add_argument(
+        "--settle", type=float, help="simulation: time before a steady state (default: 20)"
+    )
+    group.add_argument(
+        "--threads", type=int, help="simulation: networks at a time (default: one per core)"
+    )
+
+
+SETTINGS = {
+    "simulation": ("n", "samples", "seed", "sequence", "precision", "settle", "threads"),
+    "exact": ("samples", "accuracy", "seed"),
+    "mean-force": (),
+}
 
 
 def read_method(arguments: argparse.Namespace) -> Any:
     """Return the method that the flags ask for."""
-    given = {k: v for k in SIMULATION_FLAGS if (v := getattr(arguments, k)) is not None}
-    if arguments.method == "simulation":
+    name = "exact" if arguments.method == "auto" else arguments.method
+    every = sorted({flag for flags in SETTINGS.values() for flag in flags})
+    given = {k: v for k in every if (v := getattr(arguments, k)) is not None}
+    for key, value in given.items():
+        if key not in SETTINGS[name]:
+            raise ValueError(f"--{key} (got {value!r}) is no setting of --method {name}")
+    if name == "simulation":
         from manypass.simulation.method import Simulation
 
         return Simulation(**given)
-    for name, value in given.items():
-        raise ValueError(f"--{name} (got {value!r}) is for --method simulation only")
-    if arguments.method == "mean-force":
+    if name == "mean-force":
         from manypass.exact.mean_force import MeanForce
 
         return MeanForce()
-    return "auto" if arguments.method == "auto" else _exact()
-
-
-def _exact() -> Any:
     from manypass.exact.method import Exact
 
-    return Exact()
+    return Exact(**given)
 
 
 def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -81,6 +81,60 @@ def curves(
     return ax
 
 
+def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) -> Axes:
+    """Draw the distributions of activations given the target: learned (x) and cavity (h) ones.
+
+    Parameters
+    ----------
+    *results : xarray.Dataset
+        What `manypass.activations` returned. Theory is lines, solid for x and dashed for h;
+        simulations are markers. Two classes are drawn apart; other targets together.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+    bins : int
+        Number of bins.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if not results or not all(
+        isinstance(r, xr.Dataset) and "x" in r and "target" in r for r in results
+    ):
+        raise ValueError("`results` must be datasets from activations()")
+    if ax is None:
+        ax = new_figure(1)[1][0]
+    everything = np.concatenate([result.x.values for result in results])
+    low, high = np.quantile(everything, (0.0005, 0.9995))
+    edges = np.linspace(low, high, bins + 1)
+    centres = (edges[1:] + edges[:-1]) / 2
+    for result in results:
+        simulated, target = result.attrs.get("source") == "simulation", result.target.values
+        classes = np.unique(target) if np.unique(target).size <= 2 else [None]
+        for aim, colour in zip(classes, ("#d55e00", "#0072b2"), strict=False):
+            chosen = slice(None) if aim is None else target == aim
+            given = "" if aim is None else rf" \mid \tilde y={aim:+.0f}"
+            for name, line in (("x", "-"), ("h", "--")):
+                if name not in result:
+                    continue
+                values = result[name].values[chosen]
+                density = np.histogram(values, edges)[0] / (values.size * (edges[1] - edges[0]))
+                style = (
+                    {"marker": "o", "ls": "", "ms": 2.5, "mfc": "white"}
+                    if simulated
+                    else {"ls": line}
+                )
+                label = rf"$P({name}{given})$" + (", simulated" if simulated else "")
+                ax.plot(centres, density, color=colour, lw=1.2, label=label, **style)
+    ax.set_xlabel("activation")
+    ax.set_ylabel("density")
+    ax.set_ylim(bottom=0)
+    ax.legend(  # above the axes: peaks may be anywhere
+        loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False, fontsize="x-small"
+    )
+    return ax
+
+
 def overview(*results: xr.Dataset) -> Figure:
     """Two panels as in the paper's Fig. 2: order parameters, and errors."""
     figure, axes = new_figure(2)

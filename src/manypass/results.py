@@ -31,6 +31,10 @@ LONG_NAMES = {
     "C": "autocorrelation of the weights J(t)·J(s)",
     "G": "response of the weights",
     "x": "activation of an example that is learned",
+    "y": "activation of the teacher",
+    "target": "target",
+    "learned": "number of times that the example was learned",
+    "P": "density P(x | y, target)",
     "h": "cavity activation: the example is never learned",
     "h_predicted": "cavity activation predicted from x",
     "D": "example response, regular part",
@@ -50,7 +54,7 @@ def dataset(
     if any(np.ndim(value) == 2 for value in values.values()):
         coords = coords | {"s": coords["t"]}
     out = xr.Dataset(variables, _labelled(coords))
-    out.attrs = _attributes(problem)
+    out.attrs = attributes(problem)
     if method is not None:
         out.attrs["method"] = json.dumps(_method_entry(method))
     if hasattr(method, "seed"):
@@ -60,7 +64,7 @@ def dataset(
 
 def array(problem: Problem, name: str, values: Any, coords: dict[str, Any]) -> xr.DataArray:
     """One labelled function, its axes in the order of `coords`."""
-    attrs = _attributes(problem) | {"long_name": LONG_NAMES[name]}
+    attrs = attributes(problem) | {"long_name": LONG_NAMES[name]}
     return xr.DataArray(values, _labelled(coords), tuple(coords), name, attrs)
 
 
@@ -130,7 +134,8 @@ def _problem_entry(result: Any) -> dict[str, Any]:
     return entry
 
 
-def _attributes(problem: Problem) -> dict[str, Any]:
+def attributes(problem: Problem) -> dict[str, Any]:
+    """Attributes that every result carries."""
     return {"problem": json.dumps(problem.to_dict()), "version": __version__}
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import xarray as xr
 
 from manypass import results
 from manypass.checks import Array
 from manypass.exact.modes import linear_modes
 from manypass.exact.steady import check_steady, stationary
+from manypass.exact.training_error import gaussian_activation, gaussian_errors
 from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import Adaline
+
+FOREVER, ZERO = np.array([np.inf]), np.zeros(1)
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class MeanForce:
         )
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
-        """R, Q, F2, Eg for t → ∞."""
+        """R, Q, F2, Eg, Et for t → ∞."""
         if window:
             raise ValueError(f"MeanForce() knows no `window` (got {window:g}): use method Exact()")
         limit = 2 * (1 + problem.decay)
@@ -56,9 +60,16 @@ class MeanForce:
             )
         batch = problem.replace(mode="batch")
         check_steady(batch)
-        values = stationary(linear_modes(batch).driven, feedback=0.0)
+        modes = linear_modes(batch).driven
+        values = stationary(modes, feedback=0.0)
         noise = problem.rate * values["F2"] / (limit - problem.rate)
+        still = gaussian_activation(batch, modes, FOREVER, values["R"] + ZERO, values["F2"] + ZERO)
         values["Q"] += noise
         values["F2"] += noise
         Eg = generalization_error(problem.data.task, values["R"], values["Q"])
-        return results.dataset(problem, self, {**values, "Eg": Eg}, {"window": window})
+        if problem.data.task == "regression":
+            Et = values["F2"] / 2
+        else:
+            y_part, target_part, variance = still
+            Et = float(gaussian_errors(problem.data, y_part, target_part, variance + noise)[0])
+        return results.dataset(problem, self, {**values, "Eg": Eg, "Et": Et}, {"window": window})

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import memory, results, spectrum
+from manypass import checks, memory, results, spectrum
 from manypass.checks import Array
-from manypass.exact.modes import linear_modes
+from manypass.exact.modes import Modes, linear_modes
 from manypass.exact.steady import check_steady, critical_rate, stationary
+from manypass.exact.training_error import closed_training_error
 from manypass.exact.two_time import correlation, response
 from manypass.exact.volterra import SequenceNoise
 from manypass.observables import generalization_error
@@ -30,6 +31,13 @@ class Exact:
     ----------
     eigenvalues : sequence of float, optional
         Eigenvalues of a given H = (1/p) Σ ξξᵀ that replace the Marchenko–Pastur law.
+    samples : int
+        Examples to sample per time for the training error of on-line Adaline classification,
+        the only one that needs it; 0 leaves it out. All other training errors are always there.
+    accuracy : float, optional
+        Sample until the standard error of Et is below this, `samples` (or 10⁸) at most.
+    seed : int
+        The same seed gives the same samples.
 
     Examples
     --------
@@ -40,8 +48,15 @@ class Exact:
     """
 
     eigenvalues: Sequence[float] | None = None
+    samples: int = 0
+    accuracy: float | None = None
+    seed: int = 0
 
     def __post_init__(self) -> None:
+        checks.count("samples", self.samples, 0, 10**10)
+        checks.count("seed", self.seed, 0, 2**63)
+        if self.accuracy is not None:
+            checks.number("accuracy", self.accuracy, 1e-6, 1)
         if self.eigenvalues is not None:
             spectrum.empirical(self.eigenvalues)  # raises on bad input
             object.__setattr__(self, "eigenvalues", tuple(np.asarray(self.eigenvalues).tolist()))
@@ -63,7 +78,7 @@ class Exact:
         return None
 
     def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
-        """R, Q, F2, Eg at times t, and C(t,s), G(t,s) if asked for."""
+        """R, Q, F2, Eg, Et at times t, and C(t,s), G(t,s) if asked for."""
         if two_time:
             memory.require(6 * 8 * t.size**2, "take fewer `times` or two_time=False")
         all_modes = linear_modes(problem, self.law)
@@ -80,16 +95,37 @@ class Exact:
             if two_time:
                 noise.append(n)
         curves["Eg"] = generalization_error(problem.data.task, curves["R"], curves["Q"])
+        curves |= self._training_error(problem, modes, t, curves)
         if two_time:
             curves["C"] = correlation(modes, t, np.concatenate(noise, axis=1))
             curves["G"] = response(all_modes, t)
         return results.dataset(problem, self, curves, {"t": t})
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
-        """R, Q, Eg of weights averaged over the window, and F2, for t → ∞."""
+        """R, Q, Eg of weights averaged over the window, F2 and Et of the present ones, t → ∞."""
         law = self.law
         check_steady(problem, law)
         feedback = problem.rate / critical_rate(problem, law)
-        values = stationary(linear_modes(problem, law).driven, feedback, window)
+        modes = linear_modes(problem, law).driven
+        values = stationary(modes, feedback, window)
         Eg = generalization_error(problem.data.task, values["R"], values["Q"])
-        return results.dataset(problem, self, {**values, "Eg": Eg}, {"window": window})
+        now = values if not window else stationary(modes, feedback)
+        Et = self._training_error(problem, modes, np.array([np.inf]), now)
+        Et = {name: value[0] for name, value in Et.items()}
+        return results.dataset(problem, self, {**values, "Eg": Eg, **Et}, {"window": window})
+
+    def _training_error(
+        self, problem: Problem, modes: Modes, t: Array, found: Any
+    ) -> dict[str, Any]:
+        if self.eigenvalues is not None:
+            return {}
+        R, Q, F2 = (np.atleast_1d(found[name]) for name in ("R", "Q", "F2"))
+        Et = closed_training_error(problem, modes, t, R, Q, F2)
+        if Et is not None:
+            return {"Et": Et, "Et_se": np.zeros(t.size)}
+        samples = self.samples or (10**8 if self.accuracy else 0)
+        if not samples:
+            return {}
+        from manypass.cavity.sampling import adaline_training_error  # compiles: only when needed
+
+        return adaline_training_error(problem, t, samples, self.accuracy, self.seed)

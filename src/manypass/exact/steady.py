@@ -25,9 +25,14 @@ def stationary(modes: Modes, feedback: float, window: float = 0.0) -> dict[str, 
     rho, x = modes.rho, modes.x
     still = mean_F2_exponentials(modes)[1][0] + rho @ (modes.h * modes.heat / (2 * x))
     F2 = still / (1 - feedback)
-    n = (modes.k * F2 + modes.heat) / (2 * x)
+    n = stationary_noise(modes, F2)
     Q = rho @ (modes.q / x**2) + rho @ (n * window_factor(x * window))
     return {"R": float(rho @ (modes.r / x)), "Q": float(Q), "F2": float(F2)}
+
+
+def stationary_noise(modes: Modes, F2: float) -> Array:
+    """Variance of each mode, n = (kF2 + 2T)/2x."""
+    return (modes.k * F2 + modes.heat) / (2 * modes.x)
 
 
 def window_factor(y: Array) -> Array:

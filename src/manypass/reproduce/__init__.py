@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from manypass import plot, results
+from manypass.exact.method import Exact
 from manypass.problem import Problem, Teacher
 from manypass.rules import Adaline
 from manypass.simulation.method import Simulation
@@ -18,13 +19,24 @@ def figure_2(folder: Path) -> list[Path]:
     """Adaline, α = 1.2, v = 1.9, λ = 0.8: theory, and simulations of 100 networks, N = 500."""
     problem = Problem(Teacher(alpha=1.2), Adaline(), rate=1.9, decay=0.8)
     theory = solve(problem, np.linspace(0, 6, 301))
+    sampled = solve(problem, 6 * np.linspace(0, 1, 31) ** 2, Exact(samples=500_000, seed=0))
     data = solve(problem, np.linspace(0, 6, 25), Simulation(n=500, samples=100, seed=0))
-    names = ("figure2.png", "figure2.pdf", "figure2-theory.nc", "figure2-simulation.nc")
+    names = (
+        "figure2.png",
+        "figure2.pdf",
+        "figure2-theory.nc",
+        "figure2-training-error.nc",
+        "figure2-simulation.nc",
+    )
     paths = [folder / name for name in names]
-    figure = plot.overview(theory, data)
+    figure, (left, right) = plot.new_figure(2)
+    plot.curves(theory, data, variables=plot.ORDER_PARAMETERS, ax=left)
+    plot.curves(theory, variables=["Eg"], ax=right)
+    plot.curves(sampled, variables=["Et"], ax=right)
+    plot.curves(data, variables=plot.ERRORS, ax=right)
     for path in paths[:2]:
         plot.save_figure(figure, path)
-    for result, path in zip((theory, data), paths[2:], strict=True):
+    for result, path in zip((theory, sampled, data), paths[2:], strict=True):
         results.save(result, path)
     return paths
 

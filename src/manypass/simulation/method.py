@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,9 @@ import xarray as xr
 
 from manypass import checks, memory, results
 from manypass.checks import Array
+from manypass.ensemble import Average, Measured, in_order
 from manypass.problem import Problem
 from manypass.simulation import kernels
-from manypass.simulation.ensemble import Average, Measured, in_order
 from manypass.simulation.network import SEQUENCES
 from manypass.simulation.sample import MEASURED_AT_ONCE, Sample
 
@@ -106,6 +107,22 @@ class Simulation:
 
         average = self._ensemble(problem, sample, 1, progress=False)
         return self._dataset(problem, average, {"window": window})
+
+    def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
+        """y, ỹ and x of the training examples of as many networks as give `count` of them."""
+        reason = self.refusal(problem)
+        if reason:
+            raise ValueError(reason)
+        force = kernels.compiled_force(problem.rule)
+        until = self.settle if math.isinf(time) else time
+
+        def sample(i: int) -> Measured:
+            seed = np.random.SeedSequence(self.seed, spawn_key=(i,))
+            return Sample(self, problem, force, seed).activations(until)
+
+        networks = math.ceil(count / round(problem.data.alpha * self.n))
+        found = list(in_order(sample, range(networks), self.threads or os.cpu_count() or 1))
+        return {name: np.concatenate([f[name] for f in found])[:count] for name in found[0]}
 
     def _ensemble(self, problem: Problem, sample: Any, snapshots: int, progress: bool) -> Measured:
         p, size = round(problem.data.alpha * self.n), np.dtype(self.precision).itemsize

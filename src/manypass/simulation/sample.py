@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manypass.checks import Array
+from manypass.ensemble import Measured
 from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.simulation import kernels
 from manypass.simulation.batch import Flow
-from manypass.simulation.ensemble import Measured
 from manypass.simulation.network import Examples, Learner
 
 MEASURED_AT_ONCE = 64  # times whose activations of all examples are held together
@@ -98,6 +98,14 @@ class Sample:
         averaged = self.measure(mean[None], lost)
         chosen = averaged | {name: now[name] for name in ("F2", "Et")}
         return {name: value[0] for name, value in chosen.items()}
+
+    def activations(self, time: float) -> Measured:
+        """y, ỹ and x of every training example."""
+        network, examples = self.network(), self.examples
+        network.advance(time)
+        x = np.where(network.diverged, np.inf, (examples.X @ network.J).astype(float))
+        y = (examples.X @ examples.B.astype(examples.X.dtype)).astype(float)
+        return {"y": y, "target": examples.targets, "x": x}
 
     def measure(self, J: Array, lost: Flags) -> Measured:
         """R, Q, F2, Eg, Et of weights J (times × N); a diverged network has inf, or guesses."""

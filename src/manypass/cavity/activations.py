@@ -1,0 +1,206 @@
+"""Distributions of activations: of examples that are learned (x) and of fresh ones (h)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from manypass import checks, results
+from manypass.cavity.examples import Draws, gaussian, general
+from manypass.cavity.sampling import Memory, chunks
+from manypass.cavity.tables import Tables, result_tables
+from manypass.checks import Array
+from manypass.exact.modes import linear_modes
+from manypass.exact.steady import check_steady, stationary
+from manypass.exact.training_error import shot_exponent
+from manypass.exact.volterra import SequenceNoise
+from manypass.problem import Problem, checked
+from manypass.rules import Adaline, Hebbian
+
+MOST_PER_EXAMPLE = 4000  # learning instants
+
+
+def activations(
+    problem: Problem,
+    time: float | str,
+    *,
+    samples: int = 100_000,
+    seed: int = 0,
+    source: Any = "exact",
+) -> xr.Dataset:
+    """Sample x(t) = h(t) + v Σ_{t_r < t} G(t,t_r) F(x(t_r), ỹ) of examples of the training set.
+
+    Parameters
+    ----------
+    problem : Problem
+        On-line learning; any rule if `source` is a result or a simulation.
+    time : float or "steady"
+        When to look.
+    samples, seed : int
+        Number of examples; the same seed gives the same numbers.
+    source : "exact", xarray.Dataset or Simulation
+        Where R, C and G come from: the exact theory of a linear rule; a result with C and G on
+        evenly spaced times from 0, from any method; or a `Simulation`, whose own training
+        examples are then returned instead of samples of the theory.
+
+    Returns
+    -------
+    xarray.Dataset
+        On dimension `example`: teacher activation `y`, `target`, activation `x`, and from theory
+        also the cavity activation `h` and the number of times `learned`.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> seen = mp.activations(problem, 2.0, samples=20_000)
+    >>> bool(abs(((seen.target - seen.x) ** 2).mean() - 0.7022) < 0.02)  # F2
+    True
+    """
+    time = _checked_time(checked(problem), time)
+    checks.count("samples", samples, 1, 10**9)
+    checks.count("seed", seed, 0, 2**63)
+    if hasattr(source, "training_activations"):
+        values = source.training_activations(problem, time, samples)
+        return _dataset(problem, time, values, {"seed": source.seed, "source": "simulation"})
+    tables, now = _tables(problem, time, source)
+    if (now - tables.start) / problem.data.alpha > MOST_PER_EXAMPLE:
+        raise ValueError(f"`time` = {time:g} lets an example be learned too often to sample")
+    from manypass.simulation.kernels import compiled_force  # compiles: only when needed
+
+    force, parameters = compiled_force(problem.rule), tuple(problem.rule.parameters.values())
+
+    def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
+        draws = Draws.make(problem.data, tables.start, now, count, rng)
+        normals = rng.standard_normal(draws.first[-1] + count)
+        x, h = general(tables, problem.rate, now, draws, tables.start, normals, force, parameters)
+        learned = np.diff(draws.first).astype(float)
+        return {"y": draws.y, "target": draws.target, "x": x, "h": h, "learned": learned}
+
+    found = list(chunks(measure, samples, seed))
+    values = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+    return _dataset(problem, time, values, {"seed": seed, "source": "theory"})
+
+
+def activation_density(
+    problem: Problem,
+    time: float | str,
+    x: Any,
+    *,
+    y: float,
+    target: float,
+    samples: int = 20_000,
+    seed: int = 0,
+) -> xr.DataArray:
+    """P(x | y, ỹ) at one time for a linear rule, on given points x.
+
+    Hebbian: one Fourier integral, no sampling (paper's Fourier form, with v restored). Adaline:
+    the average of the Gaussians that sampled learning instants give.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Hebbian(), rate=0.5, decay=0.8)
+    >>> x = np.linspace(-6, 8, 1401)
+    >>> P = mp.activation_density(problem, 2.0, x, y=0.7, target=1.0)
+    >>> round(float(P.sum() * 0.01), 6)
+    1.0
+    """
+    time = _checked_time(checked(problem), time)
+    points = np.atleast_1d(np.asarray(x, float))
+    if points.ndim != 1 or not np.isfinite(points).all():
+        raise ValueError(f"`x` must be finite numbers, got {x!r:.80}")
+    y, target = checks.number("y", y, -1e3, 1e3), checks.number("target", target, -1e3, 1e3)
+    checks.count("samples", samples, 1, 10**9)
+    checks.count("seed", seed, 0, 2**63)
+    if isinstance(problem.rule, Hebbian):
+        density = _hebbian_density(problem, time, points, y, target)
+    elif isinstance(problem.rule, Adaline):
+        density = _adaline_density(problem, time, points, y, target, samples, seed)
+    else:
+        raise ValueError(
+            f"the density has a closed form for Adaline and Hebbian only, not for `rule` "
+            f"{problem.rule!r}: make a histogram of activations(...).x"
+        )
+    return results.array(problem, "P", density, {"x": points})
+
+
+def _hebbian_density(problem: Problem, time: float, x: Array, y: float, target: float) -> Array:
+    """∫ dk/2π exp{ik(Ry − x) − ½k²(C − R²)} ⟨e^{ikỹW}⟩."""
+    R, Q = _order_parameters(problem, time)
+    variance = max(Q - R**2, 0.0)
+    if variance == 0:
+        raise ValueError(f"`time` = {time:g}: there x is not random, it has no density")
+    nodes, weights = np.polynomial.legendre.leggauss(2000)
+    k = 9 / math.sqrt(variance) * (1 + nodes) / 2
+    shot = np.exp(shot_exponent(problem, time, k * abs(target)))
+    chi = np.exp(-variance * k**2 / 2) * (shot if target >= 0 else shot.conj())
+    wave = np.exp(1j * np.multiply.outer(R * y - x, k)) * chi
+    return np.asarray(wave.real @ weights * k.max() / 2 / math.pi)
+
+
+def _adaline_density(
+    problem: Problem, time: float, x: Array, y: float, target: float, samples: int, seed: int
+) -> Array:
+    tables, now = _tables(problem, time, "exact")
+
+    def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
+        draws = Draws.make(problem.data, tables.start, now, count, rng)
+        fixed = Draws(np.full(count, y), np.full(count, target), draws.first, draws.instants)
+        mean, variance = gaussian(tables, problem.rate, now, fixed, tables.start)
+        bell = np.exp(-((x[:, None] - mean) ** 2) / (2 * variance)) / np.sqrt(
+            2 * math.pi * variance
+        )
+        return {"P": bell.sum(axis=1)}
+
+    return np.asarray(sum(part["P"] for part in chunks(measure, samples, seed)) / samples)
+
+
+def _checked_time(problem: Problem, time: Any) -> float:
+    if problem.mode != "online":
+        raise ValueError(f"`mode` must be 'online' for activations, got {problem.mode!r}")
+    if isinstance(time, str) and time == "steady":
+        return math.inf
+    if isinstance(time, str):
+        raise ValueError(f"`time` must be a number or 'steady', got {time!r}")
+    return checks.number("time", time, 1e-9, 1e6)
+
+
+def _order_parameters(problem: Problem, time: float) -> tuple[float, float]:
+    """R and Q of a Hebbian problem."""
+    modes = linear_modes(problem).driven
+    if math.isinf(time):
+        check_steady(problem)
+        values = stationary(modes, feedback=0.0)
+        return values["R"], values["Q"]
+    t = np.array([time])
+    _, n = SequenceNoise(modes)(t)
+    return float(modes.R(t)[0]), float((modes.mean_Q(t) + modes.rho @ n)[0])
+
+
+def _tables(problem: Problem, time: float, source: Any) -> tuple[Tables, float]:
+    if isinstance(source, str):
+        checks.choice("source", source, ("exact",))
+        if not isinstance(problem.rule, Adaline | Hebbian):
+            raise ValueError(
+                f"`source` 'exact' serves Adaline and Hebbian, not `rule` {problem.rule!r}: give "
+                f"a Simulation, or a result with C and G"
+            )
+        return Memory(problem, time).tables(time)
+    tables = result_tables(source)
+    if math.isinf(time) or time > tables.end * (1 + 1e-9):
+        raise ValueError(f"`time` must be within `source`, up to {tables.end:g}, got {time:g}")
+    return tables, min(time, tables.end)
+
+
+def _dataset(problem: Problem, time: float, values: dict[str, Array], attrs: Any) -> xr.Dataset:
+    variables = {
+        name: ("example", value, {"long_name": results.LONG_NAMES[name]})
+        for name, value in values.items()
+    }
+    out = xr.Dataset(variables, {"time": time})
+    out.attrs = results.attributes(problem) | attrs
+    return out

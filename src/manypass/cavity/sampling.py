@@ -1,0 +1,135 @@
+"""Averages over sampled examples: E_t and ⟨F²⟩ with error bars, in chunks, on all threads."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import erfc
+
+from manypass.cavity.examples import Draws, gaussian
+from manypass.cavity.tables import Tables, exact_tables, steady_tables
+from manypass.checks import Array
+from manypass.ensemble import in_order
+from manypass.problem import Problem
+from manypass.rules import Hebbian
+
+CHUNK = 8192  # examples sampled at once: bounds the memory
+PILOT = 4096  # examples that decide how much of the past matters
+MOVED = 1e-4  # how far the pilot's training error may move when the past is doubled
+LONGEST = 4000.0  # no past is longer than this many units of time
+Measure = Callable[[int, np.random.Generator], dict[str, Array]]
+
+
+def chunks(measure: Measure, samples: int, seed: Any) -> Iterator[dict[str, Array]]:
+    """Yield measure(count, rng) for chunks of examples: the same on any number of threads."""
+    pieces = range(math.ceil(samples / CHUNK))
+
+    def piece(i: int) -> dict[str, Array]:
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i,)))
+        return measure(min(CHUNK, samples - i * CHUNK), rng)
+
+    return in_order(piece, pieces, os.cpu_count() or 1)
+
+
+def sample_average(
+    measure: Measure, samples: int, accuracy: float | None, seed: Any
+) -> dict[str, float]:
+    """Mean and standard error of what is measured per example.
+
+    Takes `samples` examples or, if an accuracy is given, only as many as bring the standard error
+    of Et below it.
+    """
+    count, sums, squares = 0, Counter[str](), Counter[str]()
+    out: dict[str, float] = {}
+    for i, values in enumerate(chunks(measure, samples, seed)):
+        for name, value in values.items():
+            sums[name] += value.sum()
+            squares[name] += (value**2).sum()
+        count += value.size
+        for name in values:
+            mean = sums[name] / count
+            out[name] = mean
+            out[f"{name}_se"] = math.sqrt(max(squares[name] / count - mean**2, 0.0) / count)
+        if accuracy is not None and i >= 3 and out["Et_se"] <= accuracy:
+            break
+    return out
+
+
+def errors(mean: Array, variance: Array, target: Array) -> dict[str, Array]:
+    """½ erfc(ỹ⟨x⟩/√2σ) and (ỹ − ⟨x⟩)² + σ²: an example's share of Et and F2, x being Gaussian."""
+    spread = np.sqrt(np.maximum(2 * variance, 1e-300))
+    return {"Et": 0.5 * erfc(target * mean / spread), "F2": (target - mean) ** 2 + variance}
+
+
+class Memory:
+    """How far back an example remembers, and the exact theory over that span.
+
+    For Adaline, earlier learning instants are added, span by span, until the training error of a
+    pilot sample moves by less than MOVED. Hebbian boosts decay as e^{−vλ(t−t_r)}.
+    """
+
+    def __init__(self, problem: Problem, latest: float) -> None:
+        self.problem, self.latest = problem, latest
+        self.span, self.moved = 8 / (problem.rate * (1 + problem.decay)), 0.0
+        self.from_start: Tables | None = None
+        if isinstance(problem.rule, Hebbian):
+            slowest = problem.rate * problem.decay
+            self.span = -math.log(MOVED / 10) / slowest if slowest else math.inf
+            return
+        while self.span < latest:
+            tables, time = self._window(latest, 2 * self.span)
+            draws = Draws.make(problem.data, tables.start, time, PILOT, np.random.default_rng(0))
+            short, long = (
+                errors(*gaussian(tables, problem.rate, time, draws, time - span), draws.target)[
+                    "Et"
+                ]
+                for span in (self.span, 2 * self.span)
+            )
+            self.moved = float(np.abs(short - long).mean())
+            if self.moved < MOVED or self.span > LONGEST:
+                break
+            self.span *= 2
+
+    def tables(self, time: float) -> tuple[Tables, float]:
+        """Tables that reach back far enough from `time`, and where in them the present is."""
+        if time > self.span:
+            return self._window(time, self.span)
+        if self.from_start is None:
+            self.from_start = exact_tables(self.problem, 0.0, min(self.latest, self.span))
+        return self.from_start, time
+
+    def _window(self, time: float, span: float) -> tuple[Tables, float]:
+        if math.isinf(time):
+            return steady_tables(self.problem, span), span
+        return exact_tables(self.problem, max(time - span, 0.0), time), time
+
+
+def adaline_training_error(
+    problem: Problem, t: Array, samples: int, accuracy: float | None, seed: int
+) -> dict[str, Array]:
+    """Et and Et_se of on-line Adaline classification at times t; inf is the steady state."""
+    memory, rows = Memory(problem, float(t.max())), []
+    for i, time in enumerate(t):
+        if time == 0:  # J = 0: a guess
+            rows.append({"Et": 0.5, "Et_se": 0.0})
+            continue
+        rows.append(adaline_moments(problem, memory, float(time), samples, accuracy, (seed, i)))
+    return {name: np.array([row[name] for row in rows]) for name in ("Et", "Et_se")}
+
+
+def adaline_moments(
+    problem: Problem, memory: Memory, time: float, samples: int, accuracy: float | None, seed: Any
+) -> dict[str, float]:
+    """Et and F2 at one time, sampled, with standard errors."""
+    tables, now = memory.tables(time)
+
+    def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
+        draws = Draws.make(problem.data, tables.start, now, count, rng)
+        return errors(*gaussian(tables, problem.rate, now, draws, tables.start), draws.target)
+
+    return sample_average(measure, samples, accuracy, seed)

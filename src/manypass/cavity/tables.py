@@ -1,0 +1,140 @@
+"""R, C and G on a uniform grid, ready to be looked up between its points.
+
+C(t,s) has a cusp at t = s. As a function of the earlier time and the lag it has none, so that C
+and G are stored as [earlier, lag] and interpolated by cubics in both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numba import njit
+
+from manypass.checks import Array
+from manypass.exact.modes import linear_modes
+from manypass.exact.steady import check_steady, critical_rate, stationary, stationary_noise
+from manypass.exact.two_time import correlation, response
+from manypass.exact.volterra import SequenceNoise
+from manypass.problem import Problem
+
+FINE = 0.2  # grid step in units of the fastest relaxation time
+MOST = 1200  # grid points
+MARGIN = 6  # grid points beyond the last time asked for, so that no lookup is one-sided
+FAST: dict[str, Any] = {
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+    "fastmath": {"contract"},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """R(t), C(t,s), G(t,s) for start ≤ s ≤ t, as [time] and [earlier, lag] in steps of the grid."""
+
+    start: float
+    step: float
+    R: Array
+    C: Array
+    G: Array
+
+    @property
+    def end(self) -> float:
+        """Last time of the grid."""
+        return self.start + self.step * (self.R.size - 1)
+
+
+def exact_tables(problem: Problem, start: float, end: float) -> Tables:
+    """Tables of a linear rule from its exact solution."""
+    modes = linear_modes(problem)
+    step, count = _grid(end - start, float(modes.x.max()))
+    t: Array = start + step * np.arange(count, dtype=float)
+    driven = modes.driven
+    _, n = SequenceNoise(driven)(t)
+    C = correlation(driven, t, n)
+    return Tables(start, step, driven.R(t), by_lag(C), by_lag(response(modes, t)))
+
+
+def steady_tables(problem: Problem, span: float) -> Tables:
+    """Tables of the steady state of a linear rule: C and G depend on the lag alone."""
+    check_steady(problem)
+    modes = linear_modes(problem)
+    driven, feedback = modes.driven, problem.rate / critical_rate(problem)
+    step, count = _grid(span, float(modes.x.max()))
+    lag = step * np.arange(count)
+    values = stationary(driven, feedback)
+    mean = driven.rho @ (driven.q / driven.x**2)
+    noise = driven.rho * stationary_noise(driven, values["F2"])
+    C = mean + noise @ np.exp(-np.outer(driven.x, lag))
+    G = modes.rho @ np.exp(-np.outer(modes.x, lag))
+    return Tables(
+        0.0, step, np.full(count, values["R"]), np.tile(C, (count, 1)), np.tile(G, (count, 1))
+    )
+
+
+def result_tables(result: Any) -> Tables:
+    """Tables of a result with R, C and G on a uniform grid from t = 0: any rule, any method."""
+    if not isinstance(result, xr.Dataset) or not {"R", "C", "G"} <= set(result.data_vars):
+        raise ValueError(
+            "`source` must be 'exact', a Simulation, or a result with R, C and G: solve with "
+            "two_time=True, and a Simulation with response=True"
+        )
+    t = result.t.values
+    even = t.size > 1 and np.allclose(np.diff(t), t[1] - t[0], rtol=1e-6)
+    if t.size < MARGIN + 2 or t[0] != 0 or not even:
+        raise ValueError(
+            f"`source` must be given at {MARGIN + 2} or more evenly spaced times from 0, such as "
+            f"np.linspace(0, {t[-1]:g}, 41), got {t.size} times from {t[0]:g}"
+        )
+    C, G = (by_lag(result[name].values) for name in ("C", "G"))
+    return Tables(0.0, float(t[1]), result.R.values.astype(float), C, G)
+
+
+def by_lag(values: Array) -> Array:
+    """Reorder a function of (t, s), t ≥ s, on a grid to [earlier, lag]; the rest stays 0."""
+    size = len(values)
+    earlier, lag = np.indices((size, size))
+    later = np.minimum(earlier + lag, size - 1)
+    return np.where(earlier + lag < size, values[later, earlier], 0.0)
+
+
+def _grid(span: float, fastest: float) -> tuple[float, int]:
+    count = min(max(math.ceil(span * fastest / FINE), 48), MOST)
+    return span / count, count + 1 + MARGIN
+
+
+@njit(**FAST)
+def weights(p):  # type: ignore[no-untyped-def]
+    """Weights of the values at 0, 1, 2, 3 in the cubic through them, at p."""
+    a, b, c = p - 1, p - 2, p - 3
+    return -a * b * c / 6, p * b * c / 2, -p * a * c / 2, p * a * b / 6
+
+
+@njit(**FAST)
+def look_up_1(table, p):  # type: ignore[no-untyped-def]
+    """Cubic interpolation of a table at position p, in steps."""
+    a = min(max(int(p) - 1, 0), table.size - 4)
+    w = weights(p - a)
+    return w[0] * table[a] + w[1] * table[a + 1] + w[2] * table[a + 2] + w[3] * table[a + 3]
+
+
+@njit(**FAST)
+def look_up_2(table, p, q):  # type: ignore[no-untyped-def]
+    """Bicubic interpolation of a triangular table at (earlier, lag) = (p, q), in steps."""
+    last = len(table) - 1
+    a, b = max(int(p) - 1, 0), max(int(q) - 1, 0)
+    beyond = a + b + 6 - last  # the 16 points must lie where earlier + lag is in the grid
+    if beyond > 0:
+        back = min(b, max(beyond - a, (beyond + 1) // 2))
+        b -= back
+        a -= max(beyond - back, 0)
+    u, w = weights(p - a), weights(q - b)
+    total = 0.0
+    for i in range(4):
+        row = table[a + i]
+        total += u[i] * (w[0] * row[b] + w[1] * row[b + 1] + w[2] * row[b + 2] + w[3] * row[b + 3])
+    return total

@@ -1,0 +1,131 @@
+"""E_t of linear rules where no sampling is needed: batch learning, Hebbian learning, regression."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import dawsn, erfc, sici
+
+from manypass.checks import Array
+from manypass.exact.modes import Modes, learned
+from manypass.problem import Problem, Teacher
+from manypass.rules import Hebbian
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(400)
+
+
+def closed_training_error(
+    problem: Problem, modes: Modes, t: Array, R: Array, Q: Array, F2: Array
+) -> Array | None:
+    """E_t at times t (inf for the steady state), or None where it has to be sampled.
+
+    Regression: ½⟨(ỹ − x)²⟩. Classification: P(ỹx < 0) over the training set.
+    """
+    hebbian, regression = isinstance(problem.rule, Hebbian), problem.data.task == "regression"
+    if hebbian:
+        return (
+            hebbian_regression(problem, t, R, Q) if regression else hebbian_errors(problem, t, R, Q)
+        )
+    if regression:
+        return F2 / 2
+    if problem.mode == "batch":
+        y_part, target_part, variance = gaussian_activation(problem, modes, t, R, F2)
+        return gaussian_errors(problem.data, y_part, target_part, variance)
+    return None
+
+
+def gaussian_activation(
+    problem: Problem, modes: Modes, t: Array, R: Array, F2: Array
+) -> tuple[Array, Array, Array]:
+    """Return A, B, σ² of x = Ay + Bỹ + σz in batch Adaline learning.
+
+    B = (v/α) ∫ρ h e is what the example taught itself, A follows from dR/dt and σ² from F2.
+    """
+    a, b = problem.data.a, problem.data.b
+    e = _learned(modes.x, t)
+    B = problem.rate / problem.data.alpha * (modes.rho * modes.h) @ e
+    # ⟨yF⟩ = R'/v + λR, and R' = Σ ρ r e^{−xt} with e^{−xt} = 1 − xe
+    yF = (modes.rho * modes.r) @ (1 - modes.x[:, None] * e) / problem.rate + problem.decay * R
+    A = a - yF - a * B
+    variance = F2 - (b - 2 * (A * a + B * b) + A**2 + 2 * a * A * B + b * B**2)
+    return A, B, np.maximum(variance, 0.0)
+
+
+def gaussian_errors(data: Teacher, A: Array, B: Array, variance: Array) -> Array:
+    """P(ỹx < 0) for x = Ay + Bỹ + σz: an integral over u = yỹ, of density 2φ(u)Φ(u/ε)."""
+    reach = 9.0
+    u = reach * NODES if data.noise else reach * (1 + NODES) / 2
+    weight = (
+        WEIGHTS
+        * (reach if data.noise else reach / 2)
+        * np.exp(-(u**2) / 2)
+        / math.sqrt(2 * math.pi)
+    )
+    weight = weight * (erfc(-u / (math.sqrt(2) * data.noise)) if data.noise else 2.0)
+    x = np.multiply.outer(A, u) + B[:, None]
+    spread = np.sqrt(2 * variance)[:, None]
+    wrong = np.where(
+        spread > 0, 0.5 * erfc(x / np.where(spread > 0, spread, 1)), 0.5 - 0.5 * np.sign(x)
+    )
+    return np.asarray(wrong @ weight)
+
+
+def hebbian_regression(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
+    """½⟨(ỹ − x)²⟩ with x = h + ỹW, W the shot noise of the learning instants."""
+    a, b = problem.data.a, problem.data.b
+    mean, square = shot_moments(problem, t)
+    return 0.5 * (b - 2 * (a * R + b * mean) + Q + 2 * a * R * mean + b * square)
+
+
+def shot_moments(problem: Problem, t: Array) -> tuple[Array, Array]:
+    """⟨W⟩ and ⟨W²⟩ of W = v Σ_r e^{−vλ(t−t_r)}; in batch mode W is its mean."""
+    v, rate = problem.rate, np.array([problem.rate * problem.decay])
+    mean = v / problem.data.alpha * _learned(rate, t)[0]
+    square = v**2 / problem.data.alpha * _learned(2 * rate, t)[0] * (problem.mode == "online")
+    return mean, mean**2 + square
+
+
+def shot_exponent(problem: Problem, t: float, k: Array) -> Any:
+    """log⟨e^{ikW}⟩ = (1/α) ∫₀ᵗ [exp(ikv e^{−vλs}) − 1] ds, by sine and cosine integrals."""
+    v, x, alpha = problem.rate, problem.rate * problem.decay, problem.data.alpha
+    if problem.mode == "batch":
+        return np.asarray(1j * k * shot_moments(problem, np.array([t]))[0][0])
+    if x == 0:
+        return np.asarray(t / alpha * np.expm1(1j * k * v))
+    # With w = e^{−vλs} this is ∫ (e^{ikvw} − 1)/w dw / αvλ, from w = e^{−vλt} to 1.
+    old, new = (_cosine_sine(k * v * w) for w in (math.exp(-x * t), 1.0))
+    return np.asarray((new - old) / (alpha * x))
+
+
+def _cosine_sine(z: Array) -> Any:
+    """Ci(z) − log z + i Si(z), regular at z = 0."""
+    sine, cosine = sici(np.maximum(z, 1e-9))
+    return cosine - np.log(np.maximum(z, 1e-9)) + 1j * sine
+
+
+def hebbian_errors(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
+    """P(ỹx < 0) = ½ − (1/π) ∫₀^∞ Im χ(k)/k dk, χ(k) = ⟨e^{ikỹx}⟩ (Gil-Pelaez).
+
+    ỹx = R yỹ + √(C − R²) z + W, and ⟨e^{ikRyỹ}⟩ = e^{−q²/2}[1 + i erfi(δq/√2)], q = kR,
+    δ² = 1/(1 + ε²).
+    """
+    delta = 1 / math.sqrt(1 + problem.data.noise**2)
+    out = np.full(t.size, 0.5)
+    for i in np.flatnonzero(Q > 0):
+        k = 9.0 / math.sqrt(max(Q[i] - (delta * R[i]) ** 2, 1e-300)) * (1 + NODES) / 2
+        weight = WEIGHTS * k.max() / 2
+        width = np.exp(-(k**2) * (Q[i] - (delta * R[i]) ** 2) / 2)
+        q = delta * R[i] * k / math.sqrt(2)
+        teacher = np.exp(-(q**2)) + 2j / math.sqrt(math.pi) * dawsn(q)
+        chi = width * teacher * np.exp(shot_exponent(problem, float(t[i]), k))
+        out[i] -= (chi.imag / k) @ weight / math.pi
+    return out
+
+
+def _learned(x: Array, t: Array) -> Array:
+    """e(t) for finite times, 1/x for t = inf."""
+    forever = np.isinf(t)
+    e = learned(x, np.where(forever, 0.0, t))
+    return np.where(forever, 1 / np.where(x > 0, x, np.inf)[:, None], e)

@@ -36,7 +36,7 @@ def test_csv_is_a_table_under_its_attributes(tmp_path):
     table = pd.read_csv(tmp_path / "x.csv", comment="#")
     assert (table["F2"] == found.F2.values).all()
     mp.save(mp.steady_state(PROBLEM.replace(temperature=0)), tmp_path / "s.csv")
-    assert (tmp_path / "s.csv").read_text().splitlines()[-2] == "window,R,Q,F2,Eg"
+    assert (tmp_path / "s.csv").read_text().splitlines()[-2] == "window,R,Q,F2,Eg,Et,Et_se"
 
 
 def test_json_is_valid_even_for_infinite_values(tmp_path):

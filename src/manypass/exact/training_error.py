@@ -55,15 +55,10 @@ def gaussian_activation(
 
 def gaussian_errors(data: Teacher, A: Array, B: Array, variance: Array) -> Array:
     """P(ỹx < 0) for x = Ay + Bỹ + σz: an integral over u = yỹ, of density 2φ(u)Φ(u/ε)."""
-    reach = 9.0
-    u = reach * NODES if data.noise else reach * (1 + NODES) / 2
-    weight = (
-        WEIGHTS
-        * (reach if data.noise else reach / 2)
-        * np.exp(-(u**2) / 2)
-        / math.sqrt(2 * math.pi)
-    )
-    weight = weight * (erfc(-u / (math.sqrt(2) * data.noise)) if data.noise else 2.0)
+    half, reach = (1 + NODES) / 2, 9.0
+    u = reach * np.concatenate([-half, half])  # nodes crowd at 0, where a small ε shows
+    weight = reach / 2 * np.tile(WEIGHTS, 2) * np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
+    weight *= erfc(-u / (math.sqrt(2) * max(data.noise, 1e-300)))
     x = np.multiply.outer(A, u) + B[:, None]
     spread = np.sqrt(2 * variance)[:, None]
     wrong = np.where(

@@ -339,6 +339,7 @@ BAD = [
     ({"settle": -1}, "`settle`"),
     ({"stimulus": 0}, "`stimulus`"),
     ({"threads": 0}, "`threads`"),
+    ({"response": True, "precision": "float32"}, "`response` .* needs precision='float64'"),
 ]
 
 

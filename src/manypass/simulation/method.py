@@ -73,6 +73,8 @@ class Simulation:
         checks.choice("precision", self.precision, PRECISIONS)
         checks.number("settle", self.settle, 0, 1e6)
         checks.number("stimulus", self.stimulus, 1e-12, 1e3)
+        if self.response and self.precision != "float64":
+            raise ValueError("`response` is a small difference: it needs precision='float64'")
         if self.threads is not None:
             checks.count("threads", self.threads, 1, 1024)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,32 +15,18 @@ from manypass.simulation import kernels
 from manypass.simulation.batch import Flow
 from manypass.simulation.network import Examples, Learner
 
+if TYPE_CHECKING:
+    from manypass.simulation.method import Simulation
+
 MEASURED_AT_ONCE = 64  # times whose activations of all examples are held together
 Flags = NDArray[np.bool_]
-
-
-class Settings(Protocol):
-    """What a sample needs to know of its `Simulation`."""
-
-    @property
-    def n(self) -> int: ...  # noqa: D102
-    @property
-    def sequence(self) -> str: ...  # noqa: D102
-    @property
-    def precision(self) -> str: ...  # noqa: D102
-    @property
-    def settle(self) -> float: ...  # noqa: D102
-    @property
-    def response(self) -> bool: ...  # noqa: D102
-    @property
-    def stimulus(self) -> float: ...  # noqa: D102
 
 
 class Sample:
     """One teacher and training set, and networks that learn it by the same sequence."""
 
     def __init__(
-        self, method: Settings, problem: Problem, force: Any, seed: np.random.SeedSequence
+        self, method: Simulation, problem: Problem, force: Any, seed: np.random.SeedSequence
     ) -> None:
         data, self.draws, self.noise, stimulus = seed.spawn(4)
         self.method, self.problem, self.force = method, problem, force

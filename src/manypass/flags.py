@@ -1,0 +1,150 @@
+"""What can be typed on the command line, and how it is read."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from manypass.checks import Array
+    from manypass.problem import Problem
+
+DATA_FLAGS = ("alpha", "task", "noise")
+RULE_FLAGS = ("kappa", "width")
+PROBLEM_FLAGS = ("rate", "decay", "temperature", "mode")
+MOST_TIMES = 10**6
+SETTINGS = {
+    "simulation": ("n", "samples", "seed", "sequence", "precision", "settle", "threads"),
+    "exact": ("samples", "accuracy", "seed"),
+    "mean-force": (),
+}
+
+
+def problem_flags() -> argparse.ArgumentParser:
+    """Return the flags that make a problem, shared by all commands."""
+    flags = argparse.ArgumentParser(add_help=False)
+    flags.add_argument(
+        "problem", nargs="?", help="TOML file with the problem; flags override its keys"
+    )
+    group = flags.add_argument_group("problem")
+    group.add_argument("--rule", help="adaline, hebbian, adatron, perceptron, logistic or huber")
+    group.add_argument("--alpha", type=float, help="examples per weight, p/N")
+    group.add_argument("--rate", type=float, help="learning rate v")
+    group.add_argument("--decay", type=float, help="weight decay lambda (default: 0)")
+    group.add_argument("--task", help="classification (default) or regression")
+    group.add_argument("--noise", type=float, help="noise in the targets, epsilon (default: 0)")
+    group.add_argument("--temperature", type=float, help="dynamical noise T (default: 0)")
+    group.add_argument("--mode", help="online (default) or batch")
+    group.add_argument("--kappa", type=float, help="margin of adatron and perceptron")
+    group.add_argument("--width", type=float, help="width of huber")
+    return flags
+
+
+def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
+    """Add the method and its settings."""
+    group = command.add_argument_group("method")
+    group.add_argument("--method", choices=choices, default="auto", help="default: auto")
+    group.add_argument("--n", type=int, help="simulation: weights of a network (default: 500)")
+    group.add_argument(
+        "--samples",
+        type=int,
+        help="simulation: independent networks (default: 100); exact: examples sampled for the "
+        "training error of on-line Adaline classification (default: none)",
+    )
+    group.add_argument(
+        "--accuracy", type=float, help="exact: standard error of Et to sample down to"
+    )
+    group.add_argument("--seed", type=int, help="same seed, same numbers (default: 0)")
+    group.add_argument("--sequence", help="simulation: replacement (default), reshuffled or fixed")
+    group.add_argument("--precision", help="simulation: float64 (default) or float32")
+    group.add_argument(
+        "--settle", type=float, help="simulation: time before a steady state (default: 20)"
+    )
+    group.add_argument(
+        "--threads", type=int, help="simulation: networks at a time (default: one per core)"
+    )
+
+
+def read_method(arguments: argparse.Namespace) -> Any:
+    """Return the method that the flags ask for."""
+    name = "exact" if arguments.method == "auto" else arguments.method
+    every = sorted({flag for flags in SETTINGS.values() for flag in flags})
+    given = {k: v for k in every if (v := getattr(arguments, k)) is not None}
+    for key, value in given.items():
+        if key not in SETTINGS[name]:
+            raise ValueError(f"--{key} (got {value!r}) is no setting of --method {name}")
+    if name == "simulation":
+        from manypass.simulation.method import Simulation
+
+        return Simulation(**given)
+    if name == "mean-force":
+        from manypass.exact.mean_force import MeanForce
+
+        return MeanForce()
+    from manypass.exact.method import Exact
+
+    return Exact(**given)
+
+
+def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Read what the file says of the problem, overridden by the flags."""
+    import tomllib
+
+    entries: dict[str, Any] = {}
+    if arguments.problem:
+        try:
+            entries = tomllib.loads(Path(arguments.problem).read_text(encoding="utf-8-sig"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{arguments.problem} is not a TOML file: {error}") from None
+        except OSError as error:
+            raise ValueError(f"cannot read {arguments.problem!r}: {error.strerror}") from None
+
+    def overlay(table: Any, names: Sequence[str]) -> Any:
+        typed = {k: v for k in names if (v := getattr(arguments, k)) is not None}
+        return {**table, **typed} if isinstance(table, dict) else table
+
+    rule = arguments.rule or entries.get("rule", "adaline")
+    rule = overlay({"name": rule} if isinstance(rule, str) else rule, RULE_FLAGS)
+    data = overlay(entries.get("data", {}), DATA_FLAGS)
+    merged: dict[str, Any] = overlay(entries, PROBLEM_FLAGS) | {"rule": rule, "data": data}
+    return merged
+
+
+def read_problem(arguments: argparse.Namespace) -> Problem:
+    """Make the problem that the file and the flags describe."""
+    from manypass.problem import Problem
+
+    return Problem.from_dict(read_entries(arguments))
+
+
+def read_times(text: str) -> Array:
+    """Read times from first:last:count or t1,t2,..."""
+    import numpy as np
+
+    try:
+        if ":" in text:
+            first, last, count = text.split(":")
+            if math.isfinite(float(first) + float(last)) and 0 < int(count) <= MOST_TIMES:
+                return np.linspace(float(first), float(last), int(count))
+            raise ValueError
+        return np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        raise ValueError(
+            f"`times` must be t1,t2,... or first:last:count with at most {MOST_TIMES} times, "
+            f"got {text!r}"
+        ) from None
+
+
+def check_suffix(flag: str, path: str | None, allowed: tuple[str, ...]) -> None:
+    """Refuse a file name before the work is done, not after."""
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in allowed:
+        raise ValueError(f"{flag} must end in {', '.join(allowed)}, got {path!r}")
+    if Path(path).is_dir():
+        raise ValueError(f"{flag}: {path!r} is a folder, not a file")
+    if not Path(path).resolve().parent.is_dir():
+        raise ValueError(f"{flag}: no folder {str(Path(path).parent)!r} to write {path!r} to")

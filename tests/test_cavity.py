@@ -246,6 +246,42 @@ def test_training_error_of_adaline_is_left_out_unless_asked_for():
     assert start.Et.values[0] == 0.5
 
 
+def test_nearly_singular_covariances_do_not_blow_up():
+    """Small α, all learned: rounding must not pass for noise."""
+    problem = mp.Problem(mp.Teacher(alpha=0.05), mp.Adaline(), rate=1.9)
+    seen = mp.activations(problem, 10.0, samples=500)
+    assert np.abs(seen.x).max() < 3
+    assert ((seen.target - seen.x) ** 2).mean() < 1e-4
+    for alpha in (0.1, 0.3):
+        problem = mp.Problem(mp.Teacher(alpha=alpha), mp.Adaline(), rate=0.8, decay=0.2)
+        F2 = (
+            mp.activations(problem, 4.0, samples=40_000).pipe(lambda s: (s.target - s.x) ** 2)
+        ).values
+        exact = mp.solve(problem, [4.0]).F2.item()
+        assert abs(F2.mean() - exact) < 3.5 * F2.std() / 200
+
+
+def test_hebbian_training_error_is_smooth_in_small_decays_and_small_alphas():
+    problem = mp.Problem(mp.Teacher(alpha=1.0), mp.Hebbian(), rate=1.0)
+    plain = mp.solve(problem, [3.0]).Et.item()
+    for decay in (1e-12, 1e-9, 1e-6):
+        assert mp.solve(problem.replace(decay=decay), [3.0]).Et.item() == pytest.approx(
+            plain, rel=1e-4
+        )
+    steady = [float(mp.steady_state(problem.replace(decay=d)).Et) for d in (1e-10, 1e-8, 1e-6)]
+    assert steady == pytest.approx([steady[0]] * 3, rel=1e-3)
+    for alpha in (1e-3, 1e-5):
+        assert mp.solve(problem.replace(alpha=alpha, mode="batch"), [1.0]).Et.item() < 1e-9
+    P = mp.activation_density(problem.replace(decay=0.8), 2.0, [2000.0, 1e6], y=0.7, target=1.0)
+    assert (P == 0).all()
+
+
+def test_hebbian_training_error_by_brute_force():
+    """Adaptive quadrature of both integrals gave this number."""
+    problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Hebbian(), rate=1.0, decay=0.5)
+    assert mp.solve(problem, [2.0]).Et.item() == pytest.approx(0.1516988846, abs=1e-10)
+
+
 def test_plot_of_activations():
     theory = mp.activations(FIG2, 2.0, samples=5000)
     data = mp.activations(FIG2, 2.0, samples=2000, source=mp.Simulation(n=100))
@@ -264,6 +300,8 @@ BAD = [
     ({"source": "magic"}, "`source` must be one of 'exact', got 'magic'"),
     ({"source": 3}, "`source` must be 'exact', a Simulation, or a result"),
     ({"source": "two"}, "two_time=True"),
+    ({"source": mp.Simulation}, "`source` must be 'exact', a Simulation, or a result"),
+    ({"source": "short", "problem": FIG2.replace(rate=1.0)}, "answers another problem"),
     ({"source": "few"}, "`source` must be given at 8 or more evenly spaced times from 0"),
     ({"source": "short", "time": 3.0}, "`time` must be within `source`, up to 2, got 3"),
     ({"problem": FIG2.replace(rule=mp.Logistic())}, "'exact' serves Adaline and Hebbian"),

@@ -1,8 +1,10 @@
 """The command line as a user meets it."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -126,6 +128,20 @@ def test_simulation(capsys, tmp_path):
     assert "Et = " in capsys.readouterr().out
 
 
+def test_ctrl_c_stops_a_long_simulation_at_once():
+    command = [sys.executable, "-m", "manypass", "solve", *FLAGS, "--method", "simulation"]
+    long = subprocess.Popen(
+        [*command, "--n", "500", "--samples", "2", "--times", "1000000"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(8)
+    long.send_signal(signal.SIGINT)
+    _, words = long.communicate(timeout=10)
+    assert long.returncode == 130
+    assert words.strip().endswith("manypass: interrupted")
+
+
 def test_a_closed_pipe_loses_no_file(tmp_path):
     command = (
         f"{sys.executable} -u -m manypass solve {' '.join(FLAGS)} --out {tmp_path / 'x.nc'} | true"
@@ -185,6 +201,8 @@ BAD = [
     (["solve", *FLAGS, "--out", "/.nc/"], "--out"),
     (["solve", *FLAGS, "--method", "simulation", "--n", "0"], "--n must be a whole number from 1"),
     (["solve", *FLAGS, "--n", "50"], "--n (got 50) is no setting of --method exact"),
+    (["solve", *FLAGS, "--settle", "5"], "unrecognized arguments: --settle"),
+    (["steady", *FLAGS, "--rate", "1e-9", "--samples", "10"], "cannot be sampled"),
     (["reproduce", "9"], "`figures` must be among 2, got 9"),
     (["frobnicate"], "invalid choice: 'frobnicate'"),
     ([], "the following arguments are required: COMMAND"),

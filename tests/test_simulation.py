@@ -171,7 +171,7 @@ def test_measurements_are_the_definitions():
     assert_allclose(found.F2[2], np.mean((examples.targets - x) ** 2))
     assert_allclose(found.Et[2], 0.5 * found.F2[2])
     assert_allclose(found.Eg[2], 0.5 * np.sum((net.J - examples.B) ** 2))
-    assert np.isinf(found.R_se).all()  # one sample has no error bar
+    assert np.isnan(found.R_se).all()  # one sample has no error bar
 
 
 def test_training_error_counts_wrong_signs_and_half_of_the_undecided():
@@ -289,6 +289,29 @@ def test_averaged_weights_in_the_steady_state(window):
         assert 3.5 * error < 0.04 * float(exact[name]), name
 
 
+def test_windows_shorter_than_a_step_are_no_windows():
+    method = mp.Simulation(n=100, samples=20, seed=1, settle=2.0)
+    plain = mp.steady_state(PROBLEM, method)
+    for window in (0.001, 0.004):
+        assert float(mp.steady_state(PROBLEM, method, window=window).Q) == float(plain.Q)
+    for window in (0.006, 0.013):
+        short = mp.steady_state(PROBLEM, method, window=window)
+        assert float(short.Q) == pytest.approx(float(plain.Q), rel=0.1)
+
+
+def test_the_perceptron_starts_to_learn():
+    problem = PROBLEM.replace(rule=mp.Perceptron(), decay=0.0)
+    assert mp.solve(problem, [2.0], mp.Simulation(n=100, samples=10)).R.item() > 0.2
+
+
+def test_steps_of_batch_learning_are_small_for_a_force_with_a_jump():
+    problem = PROBLEM.replace(rule=mp.Perceptron(kappa=0.5), decay=0.0, mode="batch")
+    method = mp.Simulation(n=100, samples=4)
+    few = mp.solve(problem, [5.0], method)
+    many = mp.solve(problem, np.linspace(0.005, 5, 1000), method)
+    assert few.Q.item() == pytest.approx(many.Q.values[-1], rel=0.01)
+
+
 ADATRON = mp.Problem(mp.Teacher(alpha=0.3), mp.Adatron(kappa=0.8), rate=0.1, decay=0.1)
 
 
@@ -326,6 +349,15 @@ def test_cavity_relation_is_exact_for_hebbian_learning_but_for_the_length_of_the
     run = mp.cavity_experiment(problem, [1.0, 3.0], n=500, seed=1, stimuli=1)
     shift = (run.x - run.h).values
     assert_allclose((run.x - run.h_predicted).values, shift, rtol=0.2)
+
+
+def test_cavity_experiments_that_make_no_sense():
+    with pytest.raises(ValueError, match="rate·decay below `n` = 100"):
+        mp.cavity_experiment(ADATRON.replace(rate=1000.0, decay=0.8), [1.0], n=100)
+    with pytest.raises(ValueError, match="makes the network diverge"):
+        mp.cavity_experiment(ADATRON.replace(rule=mp.Adaline(), rate=100.0), [1.0, 20.0], n=100)
+    with pytest.raises(ValueError, match="GB of memory"):
+        mp.cavity_experiment(ADATRON, [1.0], n=10**6)
 
 
 BAD = [

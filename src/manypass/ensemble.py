@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -38,11 +39,11 @@ class Average:
         self.square += step * (row - self.mean)
 
     def results(self) -> Measured:
-        """`name` and `name_se` of everything that was added; one sample has no error bar."""
+        """`name` and `name_se` of everything that was added; one sample has none (NaN)."""
         lost, count = self.infinite > 0, self.count
         mean = np.where(lost, np.inf, self.mean)
         spread = np.sqrt(self.square / max(count - 1, 1) / count)
-        error = np.where(lost | (count < 2), np.inf, spread)
+        error = np.where(lost, np.inf, spread if count > 1 else np.nan)
         out: Measured = {}
         start = 0
         for name, shape in self.shapes.items():
@@ -51,18 +52,32 @@ class Average:
         return out
 
 
+_thread = threading.local()
+
+
+def _enter(stop: threading.Event) -> None:
+    _thread.stop = stop
+
+
+def stopping() -> bool:
+    """Whether the work of this thread is no longer wanted: long loops look now and then."""
+    stop: threading.Event | None = getattr(_thread, "stop", None)
+    return stop is not None and stop.is_set()
+
+
 def in_order(work: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Iterator[Any]:
     """Yield work(item) in the order of the items, a few items ahead on so many threads.
 
     Linear algebra inside is held to one thread, so that results do not depend on their number.
     """
-    rest = iter(items)
-    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+    rest, stop = iter(items), threading.Event()
+    with threadpool_limits(1), ThreadPoolExecutor(threads, "", _enter, (stop,)) as pool:
         waiting: deque[Future[Any]] = deque(pool.submit(work, i) for i in islice(rest, 2 * threads))
         try:
             while waiting:
                 yield waiting.popleft().result()
                 waiting.extend(pool.submit(work, item) for item in islice(rest, 1))
         finally:
+            stop.set()
             for future in waiting:
                 future.cancel()

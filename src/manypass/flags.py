@@ -17,7 +17,16 @@ RULE_FLAGS = ("kappa", "width")
 PROBLEM_FLAGS = ("rate", "decay", "temperature", "mode")
 MOST_TIMES = 10**6
 SETTINGS = {
-    "simulation": ("n", "samples", "seed", "sequence", "precision", "settle", "threads"),
+    "simulation": (
+        "n",
+        "samples",
+        "seed",
+        "sequence",
+        "precision",
+        "settle",
+        "response",
+        "threads",
+    ),
     "exact": ("samples", "accuracy", "seed"),
     "mean-force": (),
 }
@@ -60,9 +69,17 @@ def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
     group.add_argument("--seed", type=int, help="same seed, same numbers (default: 0)")
     group.add_argument("--sequence", help="simulation: replacement (default), reshuffled or fixed")
     group.add_argument("--precision", help="simulation: float64 (default) or float32")
-    group.add_argument(
-        "--settle", type=float, help="simulation: time before a steady state (default: 20)"
-    )
+    if "mean-force" in choices:  # a steady state
+        group.add_argument(
+            "--settle", type=float, help="simulation: time to wait before measuring (default: 20)"
+        )
+    else:
+        group.add_argument(
+            "--response",
+            action="store_true",
+            default=None,
+            help="simulation, with --two-time: also measure G(t,s)",
+        )
     group.add_argument(
         "--threads", type=int, help="simulation: networks at a time (default: one per core)"
     )
@@ -72,7 +89,7 @@ def read_method(arguments: argparse.Namespace) -> Any:
     """Return the method that the flags ask for."""
     name = "exact" if arguments.method == "auto" else arguments.method
     every = sorted({flag for flags in SETTINGS.values() for flag in flags})
-    given = {k: v for k in every if (v := getattr(arguments, k)) is not None}
+    given = {k: v for k in every if (v := getattr(arguments, k, None)) is not None}
     for key, value in given.items():
         if key not in SETTINGS[name]:
             raise ValueError(f"--{key} (got {value!r}) is no setting of --method {name}")

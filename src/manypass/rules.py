@@ -49,8 +49,10 @@ class Rule:
             if not callable(function):
                 raise ValueError(f"`{name}` must be a function of (x, target), got {function!r}")
             _takes(name, function, parameters)
-        order = list(inspect.signature(force).parameters)[2:] if parameters else []
-        values = {k: checks.number(k, parameters[k], -BOUND, BOUND) for k in order}
+        order = list(inspect.signature(force).parameters) if parameters else []
+        values = {
+            k: checks.number(k, parameters[k], -BOUND, BOUND) for k in order if k in parameters
+        }
         object.__setattr__(self, "force_function", force)
         object.__setattr__(self, "slope_function", slope)
         object.__setattr__(self, "parameters", values)
@@ -102,7 +104,8 @@ BOUND = 1e6  # no parameter of a rule is sensibly larger; keeps every power of i
 def _takes(name: str, function: Function, parameters: dict[str, float]) -> None:
     """Check that a user's function takes x, a target and exactly these parameters."""
     try:
-        taken = list(inspect.signature(function).parameters)[2:]
+        signature = inspect.signature(function).parameters.values()
+        taken = [p.name for p in signature if p.name in parameters or p.default is p.empty][2:]
     except (TypeError, ValueError):  # a builtin does not tell
         taken = []
     if set(taken) != set(parameters):
@@ -144,7 +147,7 @@ def _adatron_slope(x, target, kappa):  # type: ignore[no-untyped-def]
 
 
 def _perceptron(x, target, kappa):  # type: ignore[no-untyped-def]
-    return target * (x * target < kappa)
+    return target * (x * target <= kappa)  # Θ(0) = 1: else J = 0 would never learn at κ = 0
 
 
 def _perceptron_slope(x, target, kappa):  # type: ignore[no-untyped-def]

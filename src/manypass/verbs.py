@@ -45,15 +45,16 @@ def solve(
         `Exact()` for Adaline and Hebbian, `Simulation(...)` for every rule; "auto" takes the
         exact theory where there is one.
     two_time : bool
-        Also compute C(t,s) and G(t,s).
+        Also compute C(t,s) and G(t,s); simulations measure G only with `response=True`.
     progress : bool
         Show how far a long run is.
 
     Returns
     -------
     xarray.Dataset
-        R, Q, F2, Eg on coordinate t, from simulations also Et and standard errors `*_se`. Above
-        the critical rate the growing transient, then inf.
+        R, Q, F2, Eg, Et on coordinate t, with standard errors `*_se` where anything is sampled;
+        for the one Et that has to be asked for see `Exact`. Above the critical rate the growing
+        transient, then inf.
 
     Examples
     --------

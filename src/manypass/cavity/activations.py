@@ -10,17 +10,15 @@ import xarray as xr
 
 from manypass import checks, results
 from manypass.cavity.examples import Draws, gaussian, general
-from manypass.cavity.sampling import Memory, chunks
+from manypass.cavity.sampling import Memory, check_instants, chunks
 from manypass.cavity.tables import Tables, result_tables
 from manypass.checks import Array
 from manypass.exact.modes import linear_modes
 from manypass.exact.steady import check_steady, stationary
-from manypass.exact.training_error import shot_exponent
+from manypass.exact.training_error import shot_exponent, shot_moments, wave_numbers
 from manypass.exact.volterra import SequenceNoise
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
-
-MOST_PER_EXAMPLE = 4000  # learning instants
 
 
 def activations(
@@ -63,12 +61,11 @@ def activations(
     time = _checked_time(checked(problem), time)
     checks.count("samples", samples, 1, 10**9)
     checks.count("seed", seed, 0, 2**63)
-    if hasattr(source, "training_activations"):
+    if hasattr(source, "training_activations") and not isinstance(source, type):
         values = source.training_activations(problem, time, samples)
         return _dataset(problem, time, values, {"seed": source.seed, "source": "simulation"})
     tables, now = _tables(problem, time, source)
-    if (now - tables.start) / problem.data.alpha > MOST_PER_EXAMPLE:
-        raise ValueError(f"`time` = {time:g} lets an example be learned too often to sample")
+    check_instants(problem, now - tables.start)
     from manypass.simulation.kernels import compiled_force  # compiles: only when needed
 
     force, parameters = compiled_force(problem.rule), tuple(problem.rule.parameters.values())
@@ -110,9 +107,10 @@ def activation_density(
     1.0
     """
     time = _checked_time(checked(problem), time)
-    points = np.atleast_1d(np.asarray(x, float))
-    if points.ndim != 1 or not np.isfinite(points).all():
+    points = np.atleast_1d(np.asarray(x))
+    if points.dtype.kind not in "iuf" or points.ndim != 1 or not np.isfinite(points).all():
         raise ValueError(f"`x` must be finite numbers, got {x!r:.80}")
+    points = points.astype(float)
     y, target = checks.number("y", y, -1e3, 1e3), checks.number("target", target, -1e3, 1e3)
     checks.count("samples", samples, 1, 10**9)
     checks.count("seed", seed, 0, 2**63)
@@ -134,12 +132,16 @@ def _hebbian_density(problem: Problem, time: float, x: Array, y: float, target: 
     variance = max(Q - R**2, 0.0)
     if variance == 0:
         raise ValueError(f"`time` = {time:g}: there x is not random, it has no density")
-    nodes, weights = np.polynomial.legendre.leggauss(2000)
-    k = 9 / math.sqrt(variance) * (1 + nodes) / 2
-    shot = np.exp(shot_exponent(problem, time, k * abs(target)))
-    chi = np.exp(-variance * k**2 / 2) * (shot if target >= 0 else shot.conj())
-    wave = np.exp(1j * np.multiply.outer(R * y - x, k)) * chi
-    return np.asarray(wave.real @ weights * k.max() / 2 / math.pi)
+    top, shot = 9 / math.sqrt(variance), shot_moments(problem, np.array([time]))[0][0]
+    # Beyond `far` there is nothing: the shot noise and the Gaussian both end long before.
+    far = abs(target) * (3 * shot + 40 * problem.rate) + 40 * math.sqrt(variance)
+    k, weights = wave_numbers(top, far)
+    boosts = np.exp(shot_exponent(problem, time, k * abs(target)))
+    chi = np.exp(-variance * k**2 / 2) * (boosts if target >= 0 else boosts.conj())
+    out = np.zeros(x.size)
+    for i in np.flatnonzero(np.abs(x - R * y) < far):
+        out[i] = (np.exp(1j * (R * y - x[i]) * k) * chi).real @ weights / math.pi
+    return np.maximum(out, 0.0)
 
 
 def _adaline_density(
@@ -191,6 +193,8 @@ def _tables(problem: Problem, time: float, source: Any) -> tuple[Tables, float]:
             )
         return Memory(problem, time).tables(time)
     tables = result_tables(source)
+    if source.attrs.get("problem") != results.attributes(problem)["problem"]:
+        raise ValueError("`source` answers another problem than the `problem` given")
     if math.isinf(time) or time > tables.end * (1 + 1e-9):
         raise ValueError(f"`time` must be within `source`, up to {tables.end:g}, got {time:g}")
     return tables, min(time, tables.end)

@@ -135,14 +135,18 @@ def _general(  # type: ignore[no-untyped-def]
             r[i] = look_up_1(R, p[i])
             h[i] = r[i] * y[k]
             left = look_up_2(C, p[i], 0.0) - r[i] ** 2
+            whole = max(left, 0.0)
             for j in range(m - 1, i, -1):
                 c = look_up_2(C, p[i], p[j] - p[i]) - r[i] * r[j]
                 for q in range(m - 1, j, -1):
                     c -= L[i, q] * L[j, q]
-                L[i, j] = c / L[j, j] if L[j, j] > 0 else 0.0
-                left -= L[i, j] ** 2
+                if L[j, j] > 0:
+                    bound = np.sqrt(max(left, 0.0))
+                    L[i, j] = min(max(c / L[j, j], -bound), bound)
+                    left -= L[i, j] ** 2
                 h[i] += L[i, j] * z[m - 1 - j]
-            L[i, i] = np.sqrt(max(left, 0.0))
+            # What is below the accuracy of the tables is no noise of its own.
+            L[i, i] = np.sqrt(left) if left > 1e-6 * whole else 0.0
             h[i] += L[i, i] * z[m - 1 - i]
         for i in range(m):
             x = h[i]

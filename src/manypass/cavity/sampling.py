@@ -21,7 +21,7 @@ from manypass.rules import Hebbian
 CHUNK = 8192  # examples sampled at once: bounds the memory
 PILOT = 4096  # examples that decide how much of the past matters
 MOVED = 1e-4  # how far the pilot's training error may move when the past is doubled
-LONGEST = 4000.0  # no past is longer than this many units of time
+MOST_INSTANTS = 1500.0  # learning instants of one example: the work grows as their square
 Measure = Callable[[int, np.random.Generator], dict[str, Array]]
 
 
@@ -66,34 +66,48 @@ def errors(mean: Array, variance: Array, target: Array) -> dict[str, Array]:
     return {"Et": 0.5 * erfc(target * mean / spread), "F2": (target - mean) ** 2 + variance}
 
 
+def check_instants(problem: Problem, span: float) -> None:
+    """Refuse to sample an example that is learned too often within its memory."""
+    often = span / problem.data.alpha
+    if often > MOST_INSTANTS:
+        raise ValueError(
+            f"at `alpha` = {problem.data.alpha:g}, `rate` = {problem.rate:g}, `decay` = "
+            f"{problem.decay:g} an example is learned about {often:.3g} times within its memory: "
+            f"more than {MOST_INSTANTS:g} cannot be sampled; for small rates use mode='batch'"
+        )
+
+
 class Memory:
     """How far back an example remembers, and the exact theory over that span.
 
     For Adaline, earlier learning instants are added, span by span, until the training error of a
-    pilot sample moves by less than MOVED. Hebbian boosts decay as e^{−vλ(t−t_r)}.
+    pilot sample moves by less than a tolerance and its F2, relatively, by less than ten times
+    that. Hebbian boosts decay as e^{−vλ(t−t_r)}.
     """
 
-    def __init__(self, problem: Problem, latest: float) -> None:
+    def __init__(self, problem: Problem, latest: float, tolerance: float = MOVED) -> None:
         self.problem, self.latest = problem, latest
-        self.span, self.moved = 8 / (problem.rate * (1 + problem.decay)), 0.0
+        fastest = problem.rate * (problem.decay + (1 + 1 / math.sqrt(problem.data.alpha)) ** 2)
+        self.span, self.moved = 8 / fastest, 0.0
         self.from_start: Tables | None = None
         if isinstance(problem.rule, Hebbian):
             slowest = problem.rate * problem.decay
             self.span = -math.log(MOVED / 10) / slowest if slowest else math.inf
             return
         while self.span < latest:
+            check_instants(problem, 2 * self.span)
             tables, time = self._window(latest, 2 * self.span)
             draws = Draws.make(problem.data, tables.start, time, PILOT, np.random.default_rng(0))
             short, long = (
-                errors(*gaussian(tables, problem.rate, time, draws, time - span), draws.target)[
-                    "Et"
-                ]
+                errors(*gaussian(tables, problem.rate, time, draws, time - span), draws.target)
                 for span in (self.span, 2 * self.span)
             )
-            self.moved = float(np.abs(short - long).mean())
-            if self.moved < MOVED or self.span > LONGEST:
-                break
+            shift = {name: float(np.abs(short[name] - long[name]).mean()) for name in short}
+            self.moved = max(shift["Et"], 0.1 * shift["F2"] / max(long["F2"].mean(), 1e-3))
+            if self.moved < tolerance:
+                return
             self.span *= 2
+        self.moved = 0.0  # nothing is left out
 
     def tables(self, time: float) -> tuple[Tables, float]:
         """Tables that reach back far enough from `time`, and where in them the present is."""
@@ -113,12 +127,15 @@ def adaline_training_error(
     problem: Problem, t: Array, samples: int, accuracy: float | None, seed: int
 ) -> dict[str, Array]:
     """Et and Et_se of on-line Adaline classification at times t; inf is the steady state."""
-    memory, rows = Memory(problem, float(t.max())), []
+    tolerance = MOVED if accuracy is None else min(MOVED, accuracy / 3)
+    memory, rows = Memory(problem, float(t.max()), tolerance), []
     for i, time in enumerate(t):
         if time == 0:  # J = 0: a guess
             rows.append({"Et": 0.5, "Et_se": 0.0})
             continue
-        rows.append(adaline_moments(problem, memory, float(time), samples, accuracy, (seed, i)))
+        row = adaline_moments(problem, memory, float(time), samples, accuracy, (seed, i))
+        row["Et_se"] = math.hypot(row["Et_se"], memory.moved if time > memory.span else 0.0)
+        rows.append(row)
     return {name: np.array([row[name] for row in rows]) for name in ("Et", "Et_se")}
 
 
@@ -127,6 +144,7 @@ def adaline_moments(
 ) -> dict[str, float]:
     """Et and F2 at one time, sampled, with standard errors."""
     tables, now = memory.tables(time)
+    check_instants(problem, now - tables.start)
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
         draws = Draws.make(problem.data, tables.start, now, count, rng)

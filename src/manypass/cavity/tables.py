@@ -21,8 +21,8 @@ from manypass.exact.two_time import correlation, response
 from manypass.exact.volterra import SequenceNoise
 from manypass.problem import Problem
 
-FINE = 0.2  # grid step in units of the fastest relaxation time
-MOST = 1200  # grid points
+FINE = 0.1  # grid step in units of the fastest relaxation time
+MOST = 1600  # grid points
 MARGIN = 6  # grid points beyond the last time asked for, so that no lookup is one-sided
 FAST: dict[str, Any] = {
     "nogil": True,
@@ -83,6 +83,8 @@ def result_tables(result: Any) -> Tables:
             "`source` must be 'exact', a Simulation, or a result with R, C and G: solve with "
             "two_time=True, and a Simulation with response=True"
         )
+    if not all(np.isfinite(result[name]).all() for name in ("R", "C", "G")):
+        raise ValueError("`source` has diverged: R, C and G must be finite")
     t = result.t.values
     even = t.size > 1 and np.allclose(np.diff(t), t[1] - t[0], rtol=1e-6)
     if t.size < MARGIN + 2 or t[0] != 0 or not even:

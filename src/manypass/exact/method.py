@@ -56,7 +56,7 @@ class Exact:
         checks.count("samples", self.samples, 0, 10**10)
         checks.count("seed", self.seed, 0, 2**63)
         if self.accuracy is not None:
-            checks.number("accuracy", self.accuracy, 1e-6, 1)
+            checks.number("accuracy", self.accuracy, 1e-5, 1)
         if self.eigenvalues is not None:
             spectrum.empirical(self.eigenvalues)  # raises on bad input
             object.__setattr__(self, "eigenvalues", tuple(np.asarray(self.eigenvalues).tolist()))

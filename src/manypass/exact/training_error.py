@@ -87,17 +87,29 @@ def shot_exponent(problem: Problem, t: float, k: Array) -> Any:
     v, x, alpha = problem.rate, problem.rate * problem.decay, problem.data.alpha
     if problem.mode == "batch":
         return np.asarray(1j * k * shot_moments(problem, np.array([t]))[0][0])
-    if x == 0:
-        return np.asarray(t / alpha * np.expm1(1j * k * v))
+    if x * t <= 1:
+        age, weight = t * (1 + NODES) / 2, t * WEIGHTS / 2
+        boosts = np.expm1(1j * v * np.multiply.outer(k, np.exp(-x * age)))
+        return boosts @ weight / alpha
     # With w = e^{−vλs} this is ∫ (e^{ikvw} − 1)/w dw / αvλ, from w = e^{−vλt} to 1.
-    old, new = (_cosine_sine(k * v * w) for w in (math.exp(-x * t), 1.0))
-    return np.asarray((new - old) / (alpha * x))
+    old, new = (_entire(k * v * w) for w in (math.exp(-x * t), 1.0))
+    return (new - old) / (alpha * x)
 
 
-def _cosine_sine(z: Array) -> Any:
-    """Ci(z) − log z + i Si(z), regular at z = 0."""
-    sine, cosine = sici(np.maximum(z, 1e-9))
-    return cosine - np.log(np.maximum(z, 1e-9)) + 1j * sine
+def _entire(z: Array) -> Any:
+    """∫₀^z (e^{iw} − 1)/w dw = Σ (iz)ⁿ/(n n!) = Ci(z) − log z − γ + i Si(z)."""
+    small = np.minimum(z, 1.0)
+    series = sum((1j * small) ** n / (n * math.factorial(n)) for n in range(1, 19))
+    sine, cosine = sici(np.maximum(z, 1.0))
+    return np.where(z < 1, series, cosine - np.log(np.maximum(z, 1.0)) - np.euler_gamma + 1j * sine)
+
+
+def wave_numbers(top: float, reach: float) -> tuple[Array, Array]:
+    """Nodes and weights on (0, top) that resolve waves e^{ikx} up to |x| = reach."""
+    panels = math.ceil(min(max(top * reach / 60, 4.0), 2000.0))
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    k = (np.arange(panels)[:, None] + (1 + nodes) / 2).ravel() * top / panels
+    return k, np.tile(weights, panels) * top / panels / 2
 
 
 def hebbian_errors(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
@@ -109,14 +121,15 @@ def hebbian_errors(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
     delta = 1 / math.sqrt(1 + problem.data.noise**2)
     out = np.full(t.size, 0.5)
     for i in np.flatnonzero(Q > 0):
-        k = 9.0 / math.sqrt(max(Q[i] - (delta * R[i]) ** 2, 1e-300)) * (1 + NODES) / 2
-        weight = WEIGHTS * k.max() / 2
-        width = np.exp(-(k**2) * (Q[i] - (delta * R[i]) ** 2) / 2)
+        variance = max(Q[i] - (delta * R[i]) ** 2, 1e-300)
+        reach = shot_moments(problem, t[i : i + 1])[0][0] + math.sqrt(Q[i])
+        k, weight = wave_numbers(9.0 / math.sqrt(variance), reach)
+        width = np.exp(-(k**2) * variance / 2)
         q = delta * R[i] * k / math.sqrt(2)
         teacher = np.exp(-(q**2)) + 2j / math.sqrt(math.pi) * dawsn(q)
         chi = width * teacher * np.exp(shot_exponent(problem, float(t[i]), k))
         out[i] -= (chi.imag / k) @ weight / math.pi
-    return out
+    return np.asarray(np.clip(out, 0.0, 1.0))
 
 
 def _learned(x: Array, t: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from manypass.ensemble import stopping
 from manypass.problem import Problem
 from manypass.rules import Rule
 from manypass.simulation import kernels
@@ -32,13 +33,13 @@ class Flow:
         self.J = np.zeros(examples.B.size, examples.X.dtype)
         self.time, self.diverged = 0.0, False
 
-    def advance(self, until: float, integral: Weights | None = None) -> None:
-        """Flow until the given time; add ∫J dt to `integral`."""
+    def advance(self, until: float, integral: Weights | None = None) -> float:
+        """Flow until the given time; add ∫J dt to `integral`. Returns how long that was."""
         duration, self.time = until - self.time, until
         left = math.ceil(duration / self.longest) or int(duration > 0)
         d = duration / max(left, 1)
         total = np.zeros(0 if integral is None else self.J.size, self.J.dtype)
-        while left > 0 and not self.diverged:
+        while left > 0 and not self.diverged and not stopping():
             count = min(left, BLOCK)
             left -= count
             kernels.flow(
@@ -57,6 +58,7 @@ class Flow:
             self.diverged = not np.isfinite(self.J).all()
         if integral is not None:
             integral += total
+        return duration
 
     def kicks(self, count: int, d: float) -> Weights:
         """Noise before each step and after the last, where it counts half: |J|² gains 2T dt."""
@@ -69,7 +71,13 @@ class Flow:
 
 
 def steepest(rule: Rule) -> float:
-    """Largest |dF/dx| at usual activations: what limits the step of an explicit method."""
+    """Largest |ΔF/Δx| over usual activations: what limits the step of an explicit method.
+
+    A jump of the force counts as a steep slope, so that its steps are small.
+    """
     x = np.linspace(-6, 6, 241)
-    slopes = [np.abs(rule.slope(x, target)).max() for target in (-2.0, -1.0, 1.0, 2.0)]
-    return float(max(slopes))
+    F = np.array([[rule.force(float(at), target) for at in x] for target in (-2.0, -1.0, 1.0, 2.0)])
+    slope = float(np.abs(np.diff(F.astype(float), axis=1)).max() / (x[1] - x[0]))
+    if not math.isfinite(slope):
+        raise ValueError(f"`force` of {rule!r} is not finite for all x between -6 and 6")
+    return slope

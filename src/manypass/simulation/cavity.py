@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, results
+from manypass import checks, memory, results
 from manypass.checks import Array
 from manypass.problem import Problem, checked
 from manypass.simulation import kernels
@@ -61,8 +61,13 @@ def cavity_experiment(
     checks.count("stimuli", stimuli, 1, 10**6)
     checks.number("stimulus", stimulus, 1e-12, 1e3)
     checks.count("seed", seed, 0, 2**63)
-    if problem.mode != "online" or round(problem.data.alpha * n) < 1:
-        raise ValueError("`problem` must be on-line learning of at least one example")
+    p = round(problem.data.alpha * n)
+    if problem.mode != "online" or p < 1 or problem.rate * problem.decay >= n:
+        raise ValueError(
+            f"`problem` must be on-line learning of at least one example with rate·decay below "
+            f"`n` = {n}, got {problem!r}"
+        )
+    memory.require(8.0 * (n * p + 3 * t[-1] * n + 3 * t.size * n), "take a smaller `n` or `times`")
     trial = _Trial(problem, n, seed, round(t[-1] * n))
     steps = np.rint(t * n).astype(int)
     mine = np.flatnonzero(trial.sequence == 0)  # steps at which example 0 is drawn
@@ -108,6 +113,8 @@ class _Trial:
             chosen = chosen[self.sequence[start:stop] != 0]
         offsets = self.offsets[chosen] if self.offsets.size else self.offsets
         network.learn(self.sequence[chosen], offsets, network.nothing)
+        if network.diverged:
+            raise ValueError(f"`rate` = {self.problem.rate:g} makes the network diverge")
 
     def watch(self, steps: Indices, mine: Indices, pause: bool) -> tuple[Array, Array]:
         """Activation of example 0 at the steps asked for, and before each learning of it."""

@@ -137,7 +137,7 @@ def compiled_force(rule: Rule) -> Any:
 
 @lru_cache(maxsize=64)
 def _compiled(function: Callable[..., Any], count: int) -> Any:
-    compiled = njit(**FAST)(function)
+    compiled = njit(**FAST)(getattr(function, "py_func", function))
     try:
         compiled.compile((float64,) * (2 + count))
     except NumbaError as error:

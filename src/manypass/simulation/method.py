@@ -122,20 +122,27 @@ class Simulation:
             seed = np.random.SeedSequence(self.seed, spawn_key=(i,))
             return Sample(self, problem, force, seed).activations(until)
 
-        networks = math.ceil(count / round(problem.data.alpha * self.n))
-        found = list(in_order(sample, range(networks), self.threads or os.cpu_count() or 1))
+        p = round(problem.data.alpha * self.n)
+        networks, threads = range(math.ceil(count / p)), self._threads(problem, 1)
+        found = list(in_order(sample, networks, threads))
         return {name: np.concatenate([f[name] for f in found])[:count] for name in found[0]}
 
     def _ensemble(self, problem: Problem, sample: Any, snapshots: int, progress: bool) -> Measured:
-        p, size = round(problem.data.alpha * self.n), np.dtype(self.precision).itemsize
-        needed = size * (p * self.n + snapshots * (self.n + 2 * p)) + 16 * p + 8 * snapshots**2
-        free = memory.require(needed, "take a smaller `n`, fewer times or precision='float32'")
-        threads = max(1, min(self.threads or os.cpu_count() or 1, int(free // needed)))
+        threads = self._threads(problem, snapshots)
         seeds = (np.random.SeedSequence(self.seed, spawn_key=(i,)) for i in range(self.samples))
         average = Average()
         for values in _shown(in_order(sample, seeds, threads), self.samples, progress):
             average.add(values)
         return average.results()
+
+    def _threads(self, problem: Problem, snapshots: int) -> int:
+        """How many networks fit into memory at once; none is refused with the number."""
+        p, size = round(problem.data.alpha * self.n), np.dtype(self.precision).itemsize
+        at_once = min(snapshots, MEASURED_AT_ONCE)
+        needed = size * p * (self.n + 2 * at_once) + 16 * snapshots * self.n + 64 * snapshots**2
+        remedy = "take a smaller `n`, fewer times or the `precision` float32"
+        free = memory.require(needed, remedy)
+        return max(1, min(self.threads or os.cpu_count() or 1, int(free // needed)))
 
     def _dataset(self, problem: Problem, values: Measured, coords: dict[str, Any]) -> xr.Dataset:
         diverged = np.rint(values.pop("diverged") * self.samples).astype(int)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manypass.checks import Array
+from manypass.ensemble import stopping
 from manypass.problem import Problem, Teacher
 from manypass.simulation import kernels
 
@@ -103,17 +104,18 @@ class Learner:
             pool *= math.sqrt(2 * problem.temperature / np.mean(pool**2)) / n
             self.pool = pool.astype(dtype)
 
-    def advance(self, until: float, integral: Weights | None = None) -> None:
-        """Learn until the given time; add ∫J dt to `integral`."""
+    def advance(self, until: float, integral: Weights | None = None) -> float:
+        """Learn until the given time; add ∫J dt to `integral`. Returns how long that was."""
         left = round(until * self.J.size) - self.steps
-        self.steps += left
+        duration, self.steps = left / self.J.size, self.steps + left
         total = self.nothing if integral is None else np.zeros_like(self.J)
-        while left > 0:
+        while left > 0 and not stopping():
             count = min(left, BLOCK)
             self.learn(*self.plan(count), total)
             left -= count
         if integral is not None:
             integral += total / self.J.size
+        return duration
 
     def plan(self, count: int) -> tuple[Indices, Indices]:
         """Draw the examples of the next steps, and where in the pool their noise begins."""

@@ -74,11 +74,8 @@ class Sample:
         network, settle = self.network(), self.method.settle
         network.advance(settle)
         mean = np.zeros(self.method.n)
-        if window:
-            network.advance(settle + window, mean)
-            mean /= window
-        else:
-            mean += network.J
+        covered = network.advance(settle + window, mean)
+        mean = mean / covered if covered else network.J.astype(float)
         lost = np.array([network.diverged])
         now = self.measure(network.J[None].astype(float), lost)
         averaged = self.measure(mean[None], lost)

@@ -201,6 +201,7 @@ BAD = [
     (["solve", *FLAGS, "--out", "/.nc/"], "--out"),
     (["solve", *FLAGS, "--method", "simulation", "--n", "0"], "--n must be a whole number from 1"),
     (["solve", *FLAGS, "--n", "50"], "--n (got 50) is no setting of --method exact"),
+    (["solve", *FLAGS, "--method", "simulation", "--response"], "add --two-time"),
     (["solve", *FLAGS, "--settle", "5"], "unrecognized arguments: --settle"),
     (["steady", *FLAGS, "--rate", "1e-9", "--samples", "10"], "cannot be sampled"),
     (["reproduce", "9"], "`figures` must be among 2, got 9"),

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from every_rule import RULES, cubic, cubic_slope
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,26 +12,7 @@ import manypass as mp
 from manypass import rules
 
 
-def cubic(x, target):
-    return (target - x) ** 3
-
-
-def cubic_slope(x, target):
-    return -3 * (target - x) ** 2
-
-
-ALL = [
-    mp.Hebbian(),
-    mp.Adaline(),
-    mp.Adatron(kappa=0.8),
-    mp.Perceptron(kappa=0.2),
-    mp.Logistic(),
-    mp.Huber(width=0.7),
-    mp.Rule(force=cubic, slope=cubic_slope),
-]
-
-
-@pytest.mark.parametrize("rule", ALL, ids=repr)
+@pytest.mark.parametrize("rule", RULES, ids=repr)
 @given(x=st.floats(-5, 5), target=st.sampled_from([-1.0, 1.0, 0.3, -2.0]))
 def test_slope_is_the_derivative_of_the_force(rule, x, target):
     d = 1e-6
@@ -45,7 +27,7 @@ def test_slope_is_the_derivative_of_the_force(rule, x, target):
     assert rule.slope(x, target) == pytest.approx(numeric, rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("rule", ALL, ids=repr)
+@pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_numbers_and_arrays_agree(rule):
     x, target = np.linspace(-3, 3, 7), np.array([1, -1, 1, -1, 1, -1, 1.0])
     for function in (rule.force, rule.slope):
@@ -75,7 +57,7 @@ def test_forces(rule, x, target, force):
     assert rule.force(x, target) == pytest.approx(force, abs=1e-15)
 
 
-@pytest.mark.parametrize("rule", ALL, ids=repr)
+@pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_rules_are_values(rule):
     copy = pickle.loads(pickle.dumps(rule))
     assert copy == rule
@@ -122,7 +104,7 @@ def test_parameters_are_matched_by_name():
         (lambda: rules.from_dict("adalin"), "`rule` must be one of .* got 'adalin'"),
         (lambda: rules.from_dict({"name": "adaline", "kappa": 1}), "no `kappa`"),
         (lambda: rules.from_dict({"kappa": 1}), "`rule`"),
-        (lambda: rules.from_dict(mp.Rule(cubic, cubic_slope).to_dict()), "own force"),
+        (lambda: rules.from_dict(mp.Rule(cubic, cubic_slope, strength=1.0).to_dict()), "own force"),
     ],
 )
 def test_bad_rules(make, words):

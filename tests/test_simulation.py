@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from every_rule import RULES
 from numpy.testing import assert_allclose
 
 import manypass as mp
@@ -12,25 +13,6 @@ from manypass.ensemble import Average
 from manypass.simulation import batch, kernels, network
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.8)
-
-
-def cubic(x, target, strength):
-    return strength * (target - x) ** 3
-
-
-def cubic_slope(x, target, strength):
-    return -3 * strength * (target - x) ** 2
-
-
-RULES = [
-    mp.Hebbian(),
-    mp.Adaline(),
-    mp.Adatron(kappa=0.8),
-    mp.Perceptron(kappa=0.2),
-    mp.Logistic(),
-    mp.Huber(width=0.7),
-    mp.Rule(force=cubic, slope=cubic_slope, strength=0.1),
-]
 
 
 def learner(problem, n=20, kind="replacement", dtype=float, seed=0):

@@ -129,6 +129,8 @@ def run_solve(arguments: argparse.Namespace) -> None:
     check_suffix("--plot", arguments.plot, PICTURES)
     if arguments.two_time and not arguments.out:
         raise ValueError("--two-time gives functions of (t, s), too large to print: add --out x.nc")
+    if arguments.response and not arguments.two_time:
+        raise ValueError("--response measures a function of (t, s): add --two-time and --out x.nc")
     problem, times = read_problem(arguments), read_times(arguments.times)
     from manypass import results, verbs
 

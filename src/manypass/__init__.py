@@ -17,6 +17,8 @@ _HOMES = {
     "problem": ("Problem", "Teacher"),
     "rules": ("Adaline", "Adatron", "Hebbian", "Huber", "Logistic", "Perceptron", "Rule"),
     "cavity.activations": ("activation_density", "activations"),
+    "cavity.method": ("DMFT",),
+    "cavity.settling": ("NotSettledError",),
     "exact.method": ("Exact",),
     "exact.mean_force": ("MeanForce",),
     "exact.two_time": ("example_response", "force_autocorrelation"),
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from manypass import spectrum as spectrum
     from manypass.cavity.activations import activation_density as activation_density
     from manypass.cavity.activations import activations as activations
+    from manypass.cavity.method import DMFT as DMFT
+    from manypass.cavity.settling import NotSettledError as NotSettledError
     from manypass.exact.mean_force import MeanForce as MeanForce
     from manypass.exact.method import Exact as Exact
     from manypass.exact.two_time import example_response as example_response

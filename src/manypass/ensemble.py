@@ -81,3 +81,13 @@ def in_order(work: Callable[[Any], Any], items: Iterable[Any], threads: int) -> 
             stop.set()
             for future in waiting:
                 future.cancel()
+
+
+def shown(items: Iterable[Any], total: int, progress: bool, what: str, unit: str) -> Iterable[Any]:
+    """Pass the items on; with `progress`, show on stderr how many have come."""
+    if not progress:
+        return items
+    from tqdm import tqdm
+
+    bar: Iterable[Any] = tqdm(items, total=total, unit=unit, desc=what)
+    return bar

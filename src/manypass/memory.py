@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 
@@ -15,11 +16,13 @@ def available() -> float:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE") / 2
 
 
-def require(needed: float, remedy: str) -> float:
-    """Return the free memory in bytes; refuse what cannot fit, with the number and a remedy."""
-    free = available()
+def require(needed: float, remedy: str, limit: float = math.inf) -> float:
+    """Return the free memory in bytes, up to a limit; refuse what cannot fit, with the number."""
+    free = min(available(), limit)
     if needed > free:
+        allowed = "allowed" if free == limit else "free"
         raise ValueError(
-            f"this needs {needed / 1e9:.3g} GB of memory and {free / 1e9:.3g} GB are free: {remedy}"
+            f"this needs {needed / 1e9:.3g} GB of memory and {free / 1e9:.3g} GB are {allowed}: "
+            f"{remedy}"
         )
     return free

@@ -27,6 +27,7 @@ LONG_NAMES = {
     "F2": "force fluctuation <F²> over the training set",
     "Eg": "generalization error, fresh noiseless example",
     "Et": "training error",
+    "settled": "time after which nothing moved within the error",
     "diverged": "networks that have diverged",
     "C": "autocorrelation of the weights J(t)·J(s)",
     "G": "response of the weights",

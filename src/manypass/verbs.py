@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import xarray as xr
 
 from manypass import checks, results, spectrum
+from manypass.cavity.method import DMFT
 from manypass.checks import Array
 from manypass.exact import steady
 from manypass.exact.method import Exact
@@ -42,8 +43,9 @@ def solve(
     times : array_like
         Strictly increasing times; one unit is N learning steps, a pass over the data takes α.
     method : Method or "auto"
-        `Exact()` for Adaline and Hebbian, `Simulation(...)` for every rule; "auto" takes the
-        exact theory where there is one.
+        `Exact()` for Adaline and Hebbian, `DMFT(...)` for every continuous force,
+        `Simulation(...)` for every rule; "auto" takes the exact theory where there is one and
+        DMFT otherwise.
     two_time : bool
         Also compute C(t,s) and G(t,s); simulations measure G only with `response=True`.
     progress : bool
@@ -118,7 +120,9 @@ def _law(eigenvalues: Any) -> spectrum.Spectrum | None:
 
 def _method(problem: Problem, method: Method | str) -> Method:
     checked(problem)
-    chosen: Any = Exact() if isinstance(method, str) and method == "auto" else method
+    chosen: Any = method
+    if isinstance(method, str) and method == "auto":
+        chosen = Exact() if Exact().refusal(problem) is None else DMFT()
     offered = all(hasattr(chosen, name) for name in ("refusal", "solve", "steady_state"))
     if not offered or isinstance(chosen, type):
         raise ValueError(f"`method` must be 'auto' or a method such as Exact(), got {method!r}")

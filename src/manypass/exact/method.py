@@ -71,7 +71,7 @@ class Exact:
         if not isinstance(problem.rule, Adaline | Hebbian):
             return (
                 f"Exact() serves the linear rules Adaline and Hebbian, not `rule` "
-                f"{problem.rule!r}: use method Simulation(n=500, samples=100)"
+                f"{problem.rule!r}: use method DMFT() or Simulation(n=500, samples=100)"
             )
         if self.eigenvalues is not None and isinstance(problem.rule, Hebbian):
             return "`eigenvalues` are of no use to Hebbian learning: its force does not depend on x"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import float64, njit
+from numba import cfunc, float64, njit
 from numba.core.errors import NumbaError
 
 from manypass.rules import Rule
@@ -124,19 +124,32 @@ def flow(force, parameters, J, X, targets, v, decay, d, count, kicks, total):  #
 
 def compiled_force(rule: Rule) -> Any:
     """Return the rule's force compiled; it is called as force(x, target, *parameters)."""
+    return _checked(rule, "force", rule.force, rule.force_function)
+
+
+def compiled_rule(rule: Rule) -> tuple[Any, Any, tuple[float, ...]]:
+    """Force and slope as pointers, and the parameters: loops that take them are compiled once."""
+    count = len(rule.parameters)
+    _checked(rule, "force", rule.force, rule.force_function)
+    _checked(rule, "slope", rule.slope, rule.slope_function)
+    force, slope = (_pointer(f, count) for f in (rule.force_function, rule.slope_function))
+    return force, slope, tuple(rule.parameters.values())
+
+
+def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any]) -> Any:
     try:
-        value = float(rule.force(0.25, 1.0))
+        value = float(evaluate(0.25, 1.0))
     except Exception as error:
         raise ValueError(
-            f"`force` of {rule!r} fails at x = 0.25, target = 1.0: {type(error).__name__}: {error}"
+            f"`{name}` of {rule!r} fails at x = 0.25, target = 1.0: {type(error).__name__}: {error}"
         ) from None
     if not np.isfinite(value):
-        raise ValueError(f"`force` of {rule!r} is {value} at x = 0.25, target = 1.0")
-    return _compiled(rule.force_function, len(rule.parameters))
+        raise ValueError(f"`{name}` of {rule!r} is {value} at x = 0.25, target = 1.0")
+    return _compiled(name, function, len(rule.parameters))
 
 
 @lru_cache(maxsize=64)
-def _compiled(function: Callable[..., Any], count: int) -> Any:
+def _compiled(name: str, function: Callable[..., Any], count: int) -> Any:
     compiled = njit(**FAST)(getattr(function, "py_func", function))
     try:
         compiled.compile((float64,) * (2 + count))
@@ -144,10 +157,16 @@ def _compiled(function: Callable[..., Any], count: int) -> Any:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         place = next((line for line in lines if line.startswith('File "')), None)
         raise ValueError(
-            f"`force` {function.__qualname__} ({place or _place(function)}) cannot be compiled, "
+            f"`{name}` {function.__qualname__} ({place or _place(function)}) cannot be compiled, "
             f"it must be a plain numeric function of (x, target): {' '.join(lines[:3])[:300]}"
         ) from None
     return compiled
+
+
+@lru_cache(maxsize=64)
+def _pointer(function: Callable[..., Any], count: int) -> Any:
+    plain = getattr(function, "py_func", function)
+    return cfunc(float64(*(float64,) * (2 + count)), error_model="numpy")(plain)
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -12,7 +12,7 @@ import xarray as xr
 
 from manypass import checks, memory, results
 from manypass.checks import Array
-from manypass.ensemble import Average, Measured, in_order
+from manypass.ensemble import Average, Measured, in_order, shown
 from manypass.problem import Problem
 from manypass.simulation import kernels
 from manypass.simulation.network import SEQUENCES
@@ -131,7 +131,8 @@ class Simulation:
         threads = self._threads(problem, snapshots)
         seeds = (np.random.SeedSequence(self.seed, spawn_key=(i,)) for i in range(self.samples))
         average = Average()
-        for values in _shown(in_order(sample, seeds, threads), self.samples, progress):
+        networks = in_order(sample, seeds, threads)
+        for values in shown(networks, self.samples, progress, "simulation", "network"):
             average.add(values)
         return average.results()
 
@@ -148,11 +149,3 @@ class Simulation:
         diverged = np.rint(values.pop("diverged") * self.samples).astype(int)
         values.pop("diverged_se")
         return results.dataset(problem, self, {**values, "diverged": diverged}, coords)
-
-
-def _shown(items: Any, total: int, progress: bool) -> Any:
-    if not progress:
-        return items
-    from tqdm import tqdm
-
-    return tqdm(items, total=total, unit="network", desc="simulation")

@@ -1,0 +1,245 @@
+"""`DMFT`: the mean-field solver for any continuous force, as a method that `solve` can call."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from manypass import checks, memory, results
+from manypass.cavity.grid import FEWEST, Grid
+from manypass.cavity.settling import CURVES, NotSettledError, fastest, late, moving, story
+from manypass.cavity.smooth import objection
+from manypass.checks import Array
+from manypass.ensemble import Measured, in_order, shown
+from manypass.observables import generalization_error
+from manypass.problem import Problem
+
+SAMPLES = 40_000  # unless told
+RTOL = 0.01  # unless told
+COARSE = 1.0  # first step that is tried, in units of the fastest relaxation time
+MOST_STEPS = 4000
+LONGEST = 600  # steps that a search for the steady state may take
+POPULATIONS = 16  # independent ones: their scatter is the sampling error
+ROUNDS = 5  # of choosing step and samples
+
+
+@dataclass(frozen=True)
+class DMFT:
+    """Dynamical mean-field theory, N → ∞, of any rule whose force is continuous.
+
+    Sixteen independent populations of sampled examples, each driven by its own averages, on two
+    grids that are extrapolated to step zero. Every `_se` is the root of the sum of squares of the
+    scatter between populations, what is left of the step error and the bias of a finite
+    population: the error is within one for about 68 % of all values, within two for 95 %.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Largest time step; by default a fraction of the fastest relaxation time.
+    samples : int, optional
+        Examples in all populations together (default 40,000).
+    seed : int
+        The same seed gives the same numbers, on any number of threads.
+    rtol : float, optional
+        Instead of dt and samples: choose them such that the error of every curve is below this
+        fraction of the curve's largest value (of error rates: of ½). The default, 0.01, if none
+        of the three is given.
+    memory : float
+        The most memory to take, in GB.
+    threads : int, optional
+        Populations computed at the same time; by default one per core.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.0), mp.Adatron(kappa=1.0), rate=1.0, decay=0.1)
+    >>> theory = mp.solve(problem, [1, 2], mp.DMFT(dt=0.25, samples=8_000))
+    >>> theory.Eg.values.round(2)
+    array([0.29, 0.25])
+    """
+
+    dt: float | None = None
+    samples: int | None = None
+    seed: int = 0
+    rtol: float | None = None
+    memory: float = 8.0
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.dt is not None:
+            checks.number("dt", self.dt, 1e-9, 1e6)
+        if self.samples is not None:
+            checks.count("samples", self.samples, 800, 10**9)
+        checks.count("seed", self.seed, 0, 2**63)
+        if self.rtol is not None:
+            checks.number("rtol", self.rtol, 1e-5, 0.5)
+            if self.dt is not None or self.samples is not None:
+                raise ValueError("`rtol` chooses dt and samples: give either it or them")
+        checks.number("memory", self.memory, 1e-3, 1e6)
+        if self.threads is not None:
+            checks.count("threads", self.threads, 1, 1024)
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Why this method cannot serve the problem, or None if it can."""
+        wrong = objection(problem.rule, problem.data.task)
+        if wrong is None:
+            return None
+        return (
+            f"DMFT() needs a continuous force and its slope, but of `rule` {problem.rule!r} "
+            f"{wrong}: use method Simulation(n=500, samples=100)"
+        )
+
+    def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
+        """R, Q, F2, Eg, Et at times t with their errors; C and G if asked for."""
+        names = (*CURVES, "C", "G") if two_time else CURVES
+        if two_time:
+            memory.require(16 * 8 * t.size**2, "take fewer `times`", self.memory * 1e9)
+
+        def read(grid: Grid) -> Measured:
+            found = grid.at(t)
+            return found | {"Eg": generalization_error(problem.data.task, found["R"], found["Q"])}
+
+        found, how = self._ensemble(problem, float(t[-1]), names, read, self._rtol, progress)
+        return results.dataset(problem, self, found, {"t": t}).assign_attrs(how)
+
+    def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
+        """Follow learning until nothing moves within the error; see `NotSettledError`.
+
+        R, Q and Eg are of weights averaged over the window, F2 and Et of the present ones;
+        `settled` is the time after which nothing moved.
+        """
+        end, rtol = max(20 / fastest(problem), 2 * window), self._rtol
+        now = rtol and min(4 * rtol, 0.5)  # far from the end less accuracy will do
+        while True:
+            t = np.linspace(end / 2, end, 9)
+            found, how = self._ensemble(problem, end, *late(problem, t, window), now, False)
+            still = moving(found)
+            if still and (np.isinf(found["Q"][-1]) or 2 * end / how["dt"] > LONGEST):
+                curves = {k: v for k, v in found.items() if np.ndim(v) == 1}
+                result = results.dataset(problem, self, curves, {"t": t}).assign_attrs(how)
+                raise NotSettledError(story(problem, found, t, still), result)
+            if not still and now == rtol:
+                break
+            end, now = (2 * end, now) if still else (end, rtol)
+        values = {k: v[-1] if np.ndim(v) else v for k, v in found.items()}
+        for name in [n for n in values if n.startswith("mean_")]:
+            values[name.removeprefix("mean_")] = values.pop(name)
+        values["settled"] = end / 2
+        return results.dataset(problem, self, values, {"window": window}).assign_attrs(how)
+
+    def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
+        """y, ỹ and x of the examples of one population at a time."""
+        from manypass.cavity.dmft import evolve
+        from manypass.cavity.population import Population
+        from manypass.simulation.kernels import compiled_rule
+
+        reason = self.refusal(problem)
+        if reason:
+            raise ValueError(reason)
+        if math.isinf(time):
+            time = 2 * float(self.steady_state(problem, window=0.0).settled)
+        steps = self._steps(problem, time, self.dt or self._step(problem) / 2)
+        self._threads(problem, time, steps, count)
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed))
+        population = Population.make(problem, time, steps, max(count, 4 * steps), rng)
+        x = evolve(problem, population, compiled_rule(problem.rule))["x"]
+        draws = population.draws
+        return {"y": draws.y[:count], "target": draws.target[:count], "x": x[:count]}
+
+    def _ensemble(
+        self,
+        problem: Problem,
+        end: float,
+        names: Any,
+        read: Any,
+        rtol: float | None,
+        progress: bool,
+    ) -> tuple[Measured, dict[str, Any]]:
+        """Values with errors and how they were found; chooses step and samples to reach `rtol`."""
+        dt, samples = self._step(problem), self.samples or SAMPLES
+        if rtol is not None:
+            samples = POPULATIONS * max(500, 4 * self._steps(problem, end, dt))
+        for _ in range(ROUNDS):
+            found, how = self._populations(problem, end, names, read, dt, samples, progress)
+            errors = found.pop("budget")
+            reached = math.sqrt(sum(e**2 for e in errors.values()))
+            if rtol is None or reached <= rtol or np.isinf(found["Q"]).any():
+                return found, how
+            # Shares of the error that leave room for each other; far ones are not to be trusted.
+            sampling, step = errors["sampling"] / (0.7 * rtol), errors["step"] / (0.5 * rtol)
+            more = max(1.1 * sampling**2, errors["population"] / (0.5 * rtol), 1.0)
+            samples = int(samples * min(more, 50.0))
+            dt *= min(max(step, 1.0), 27.0) ** (-1 / 3)
+        warnings.warn(
+            f"`rtol` = {rtol:g} is not reached: the largest error is {reached:.2g}", stacklevel=2
+        )
+        return found, how
+
+    def _populations(
+        self,
+        problem: Problem,
+        end: float,
+        names: Any,
+        read: Any,
+        dt: float,
+        samples: int,
+        progress: bool,
+    ) -> tuple[Measured, dict[str, Any]]:
+        from manypass.cavity.dmft import SPLIT, sample, summary
+        from manypass.cavity.population import Population
+        from manypass.simulation.kernels import compiled_rule
+
+        end = max(end, 1e-6 / fastest(problem))  # only t = 0 asked for
+        steps = self._steps(problem, end, dt)
+        size = -(-samples // POPULATIONS)
+        if size < 4 * steps:
+            raise ValueError(
+                f"`samples` = {samples} is too few for {steps} time steps: at least "
+                f"{4 * steps * POPULATIONS}, or a larger `dt`"
+            )
+        rule, threads = compiled_rule(problem.rule), self._threads(problem, end, steps, size)
+
+        def work(i: int) -> Any:
+            rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(i,)))
+            population = Population.make(problem, end, steps, size, rng)
+            return sample(problem, rule, population, names, read, split=i < SPLIT)
+
+        done = in_order(work, range(POPULATIONS), threads)
+        guess = {"Et": 0.5, "Eg": 0.5} if problem.data.task == "classification" else {}
+        found = summary(shown(done, POPULATIONS, progress, "mean field", "population"), guess)
+        how = {"dt": end / steps, "samples": size * POPULATIONS}
+        return found, how | {"errors": json.dumps(found["budget"])}
+
+    @property
+    def _rtol(self) -> float | None:
+        """The accuracy to reach; None if step or samples are given."""
+        chosen = self.rtol is None and self.dt is None and self.samples is None
+        return RTOL if chosen else self.rtol
+
+    def _step(self, problem: Problem) -> float:
+        return self.dt or COARSE / fastest(problem)
+
+    def _steps(self, problem: Problem, end: float, dt: float) -> int:
+        """Even number of steps, so that every second one makes a grid too."""
+        steps = max(2 * math.ceil(end / dt / 2 * (1 - 1e-9)), FEWEST)
+        if steps > MOST_STEPS:
+            raise ValueError(
+                f"`dt` = {dt:.3g} makes {steps} time steps up to t = {end:g}, more than "
+                f"{MOST_STEPS}: take a larger `dt` or earlier `times`"
+            )
+        return steps
+
+    def _threads(self, problem: Problem, end: float, steps: int, size: int) -> int:
+        """How many populations fit into memory at once; none is refused with the number."""
+        learned = end / problem.data.alpha if problem.mode == "online" else 2 * steps
+        needed = size * (4 * 4 * steps + 40 * learned + 64) + 12 * 8 * steps**2
+        remedy = "take fewer `samples`, a larger `dt` or earlier `times`, or allow more `memory`"
+        free = memory.require(needed, remedy, self.memory * 1e9)
+        return max(1, min(self.threads or os.cpu_count() or 1, int(free // needed)))

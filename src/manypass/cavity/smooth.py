@@ -1,0 +1,74 @@
+"""Whether a force is continuous, and the slope given with it really its slope.
+
+The mean-field equations need both: the response of an example is a product of slopes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from manypass.rules import Rule
+
+REACH, POINTS = 6.0, 1201  # where activations are looked at
+TARGETS = {"classification": (-1.0, 1.0), "regression": (-2.1, -0.9, -0.2, 0.4, 1.1, 2.3)}
+
+
+@lru_cache(maxsize=256)
+def objection(rule: Rule, task: str) -> str | None:
+    """Say what is wrong with the force or the slope of a rule, or None.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> objection(mp.Adatron(), "classification") is None
+    True
+    >>> print(objection(mp.Perceptron(), "classification"))
+    its force jumps by 1 at x = 0, target = -1
+    """
+    x = np.linspace(-REACH, REACH, POINTS) + 1e-3 * np.sqrt(2)  # no kink at a point of the grid
+    for target in TARGETS[task]:
+        try:
+            F, S = _values(rule.force, x, target), _values(rule.slope, x, target)
+        except Exception as error:
+            return f"it fails at target = {target:g}: {type(error).__name__}: {error}"
+        if not (np.isfinite(F).all() and np.isfinite(S).all()):
+            bad = x[~(np.isfinite(F) & np.isfinite(S))][0]
+            return f"its force or slope is not finite at x = {bad:.4g}, target = {target:g}"
+        width = x[1] - x[0]
+        scale = np.abs(F).max() + np.abs(S).max() + 1e-300
+        middle = _values(rule.slope, x[:-1] + width / 2, target)
+        rise = np.diff(F) - width * (S[1:] + 4 * middle + S[:-1]) / 6  # not explained by the slope
+        worst = int(np.abs(rise).argmax())
+        jump, where = _jump(rule, x[worst], x[worst + 1], target)
+        if abs(jump) > 1e-6 * scale:
+            return f"its force jumps by {abs(jump):.4g} at x = {where:.4g}, target = {target:g}"
+        wrong = np.abs(rise) / width > 1e-3 * scale
+        if wrong.mean() > 0.01:  # more than a few kinks
+            at = np.flatnonzero(wrong)[wrong.sum() // 2]
+            return (
+                f"its slope contradicts its force: at x = {x[at] + width / 2:.4g}, target = "
+                f"{target:g} the force changes by {np.diff(F)[at] / width:.4g} per unit of x, the "
+                f"slope says {S[at]:.4g}"
+            )
+    return None
+
+
+def _values(function: Any, x: Any, target: float) -> Any:
+    """Evaluate point by point: a user's function need not know arrays."""
+    return np.array([float(function(float(point), target)) for point in x])
+
+
+def _jump(rule: Rule, low: float, high: float, target: float) -> tuple[float, float]:
+    """Change of the force across the point in [low, high] where it changes most abruptly."""
+    f_low, f_high = (float(rule.force(x, target)) for x in (low, high))
+    for _ in range(50):
+        middle = (low + high) / 2
+        f = float(rule.force(middle, target))
+        if abs(f - f_low) > abs(f_high - f):
+            high, f_high = middle, f
+        else:
+            low, f_low = middle, f
+    return f_high - f_low, (low + high) / 2 if abs(low + high) > 1e-12 else 0.0

@@ -100,7 +100,7 @@ def parser() -> Parser:
     solve.add_argument(
         "--times", default="0:8:161", help="first:last:count, or t1,t2,... (default: %(default)s)"
     )
-    method_flags(solve, "auto", "exact", "simulation")
+    method_flags(solve, "auto", "exact", "dmft", "simulation")
     solve.add_argument("--two-time", action="store_true", help="also C(t,s) and G(t,s), with --out")
     solve.add_argument("--out", help="write the numbers as .nc, .csv or .json")
     solve.add_argument("--plot", help="draw the curves as .png or .pdf")
@@ -109,7 +109,7 @@ def parser() -> Parser:
     steady.add_argument(
         "--window", type=float, default=0.0, help="averaging time of the weights (default: 0)"
     )
-    method_flags(steady, "auto", "exact", "mean-force", "simulation")
+    method_flags(steady, "auto", "exact", "dmft", "mean-force", "simulation")
     steady.add_argument("--out", help="write the numbers as .nc, .csv or .json")
 
     text = "The rate v_c above which learning diverges, and the slow mode if --rate is given."
@@ -134,7 +134,7 @@ def run_solve(arguments: argparse.Namespace) -> None:
     problem, times = read_problem(arguments), read_times(arguments.times)
     from manypass import results, verbs
 
-    method, progress = read_method(arguments), sys.stderr.isatty()
+    method, progress = read_method(arguments, problem), sys.stderr.isatty()
     found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
     if arguments.out:
         results.save(found, arguments.out)
@@ -164,7 +164,7 @@ def run_steady(arguments: argparse.Namespace) -> None:
     problem = read_problem(arguments)
     from manypass import results, verbs
 
-    found = verbs.steady_state(problem, read_method(arguments), window=arguments.window)
+    found = verbs.steady_state(problem, read_method(arguments, problem), window=arguments.window)
     if arguments.out:
         results.save(found, arguments.out)
     for name, value in found.data_vars.items():

@@ -28,6 +28,7 @@ SETTINGS = {
         "threads",
     ),
     "exact": ("samples", "accuracy", "seed"),
+    "dmft": ("dt", "samples", "seed", "rtol", "memory", "threads"),
     "mean-force": (),
 }
 
@@ -60,9 +61,15 @@ def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
     group.add_argument(
         "--samples",
         type=int,
-        help="simulation: independent networks (default: 100); exact: examples sampled for the "
-        "training error of on-line Adaline classification (default: none)",
+        help="simulation: independent networks (default: 100); dmft: sampled examples (default: "
+        "40,000 if --dt is given); exact: examples sampled for the training error of on-line "
+        "Adaline classification (default: none)",
     )
+    group.add_argument("--dt", type=float, help="dmft: largest time step")
+    group.add_argument(
+        "--rtol", type=float, help="dmft: relative error to reach, instead of --dt and --samples"
+    )
+    group.add_argument("--memory", type=float, help="dmft: the most to take, in GB (default: 8)")
     group.add_argument(
         "--accuracy", type=float, help="exact: standard error of Et to sample down to"
     )
@@ -81,13 +88,19 @@ def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
             help="simulation, with --two-time: also measure G(t,s)",
         )
     group.add_argument(
-        "--threads", type=int, help="simulation: networks at a time (default: one per core)"
+        "--threads",
+        type=int,
+        help="simulation, dmft: networks or populations at a time (default: one per core)",
     )
 
 
-def read_method(arguments: argparse.Namespace) -> Any:
+def read_method(arguments: argparse.Namespace, problem: Problem) -> Any:
     """Return the method that the flags ask for."""
-    name = "exact" if arguments.method == "auto" else arguments.method
+    from manypass.exact.method import Exact
+
+    name = arguments.method
+    if name == "auto":
+        name = "exact" if Exact().refusal(problem) is None else "dmft"
     every = sorted({flag for flags in SETTINGS.values() for flag in flags})
     given = {k: v for k in every if (v := getattr(arguments, k, None)) is not None}
     for key, value in given.items():
@@ -101,8 +114,10 @@ def read_method(arguments: argparse.Namespace) -> Any:
         from manypass.exact.mean_force import MeanForce
 
         return MeanForce()
-    from manypass.exact.method import Exact
+    if name == "dmft":
+        from manypass.cavity.method import DMFT
 
+        return DMFT(**given)
     return Exact(**given)
 
 

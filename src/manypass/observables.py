@@ -24,4 +24,5 @@ def generalization_error(task: str, R: ArrayLike, Q: ArrayLike) -> Array:
             np.maximum(0.5 * (1 - 2 * R + Q), 0.0)
         )  # ½|B − J|²: what is below is rounding
     length = np.sqrt(np.where(Q > 0, Q, np.inf))
-    return np.asarray(np.arccos(np.clip(R / length, -1, 1)) / np.pi)
+    cosine = np.where(np.isfinite(R), R, 0.0) / length  # a diverged student guesses
+    return np.asarray(np.arccos(np.clip(cosine, -1, 1)) / np.pi)

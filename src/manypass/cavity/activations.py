@@ -39,10 +39,10 @@ def activations(
         When to look.
     samples, seed : int
         Number of examples; the same seed gives the same numbers.
-    source : "exact", xarray.Dataset or Simulation
+    source : "exact", xarray.Dataset, Simulation or DMFT
         Where R, C and G come from: the exact theory of a linear rule; a result with C and G on
-        evenly spaced times from 0, from any method; or a `Simulation`, whose own training
-        examples are then returned instead of samples of the theory.
+        evenly spaced times from 0, from any method; or a `Simulation` or `DMFT`, whose own
+        training examples or population are then returned.
 
     Returns
     -------
@@ -63,7 +63,8 @@ def activations(
     checks.count("seed", seed, 0, 2**63)
     if hasattr(source, "training_activations") and not isinstance(source, type):
         values = source.training_activations(problem, time, samples)
-        return _dataset(problem, time, values, {"seed": source.seed, "source": "simulation"})
+        kind = "simulation" if type(source).__name__ == "Simulation" else "theory"
+        return _dataset(problem, time, values, {"seed": source.seed, "source": kind})
     tables, now = _tables(problem, time, source)
     check_instants(problem, now - tables.start)
     from manypass.simulation.kernels import compiled_force  # compiles: only when needed
@@ -189,7 +190,7 @@ def _tables(problem: Problem, time: float, source: Any) -> tuple[Tables, float]:
         if not isinstance(problem.rule, Adaline | Hebbian):
             raise ValueError(
                 f"`source` 'exact' serves Adaline and Hebbian, not `rule` {problem.rule!r}: give "
-                f"a Simulation, or a result with C and G"
+                f"a DMFT or a Simulation, or a result with C and G"
             )
         return Memory(problem, time).tables(time)
     tables = result_tables(source)

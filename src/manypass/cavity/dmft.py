@@ -17,6 +17,8 @@ from manypass.ensemble import Average, Measured, stopping
 from manypass.problem import Problem
 
 DIVERGED = 1e12  # a |J|² beyond this is called infinite
+STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 %
+ROUNDING = 1e-7  # of single precision
 SPLIT = 4  # of them are also run as halves, to see the bias of a finite population
 STEP_LEFT = 0.5  # the error left after extrapolating, in units of the last correction (see tests)
 Read = Callable[[Grid], Measured]
@@ -96,28 +98,28 @@ def summary(
         if bias is not None:
             biases.add(bias)
     out, step, bias = average.results(), steps.results(), biases.results()
+    names = [name for name in step if not name.endswith("_se")]
+    sizes = {name: max(_largest(out[name]), least.get(name, 1e-300)) for name in names}
+    # A correction may be small by chance, where it changes its sign: look at all of them together.
+    shares = [np.minimum(np.abs(step[n]), sizes[n]) / sizes[n] for n in names]
+    common = math.sqrt(np.mean([np.mean(share**2) for share in shares]))
     budget = dict.fromkeys(("sampling", "step", "population"), 0.0)
-    for name in step:
-        if name.endswith("_se"):
-            continue
+    for name in names:
+        floor = np.where(step[name] == 0, 0.0, common * sizes[name] / 2)
         parts = {
-            "sampling": out[f"{name}_se"],
-            "step": STEP_LEFT * _around(step[name]),
+            "sampling": STUDENT * out[f"{name}_se"] + ROUNDING * sizes[name],
+            "step": STEP_LEFT * np.maximum(np.abs(step[name]), floor),
             "population": np.hypot(bias[name], bias[f"{name}_se"]),
         }
         out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()))
         if np.ndim(out[name]) < 2:
-            size = np.abs(out[name][np.isfinite(out[name])]).max(initial=least.get(name, 1e-300))
             for key, part in parts.items():
-                largest = np.max(part[np.isfinite(part)], initial=0.0) / size
-                budget[key] = max(budget[key], float(largest))
+                budget[key] = max(budget[key], _largest(part) / sizes[name])
     return out | {"budget": budget}
 
 
-def _around(correction: Array) -> Array:
-    """Size of a correction, not mistaken for zero where it only changes its sign."""
-    typical = math.sqrt(np.mean(np.square(correction)))
-    return np.maximum(np.abs(correction), typical / 3)
+def _largest(values: Array) -> float:
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def _difference(a: Array, b: Array) -> Array:

@@ -47,10 +47,10 @@ class Grid:
         for name, fine in self.values.items():
             rough = coarse.values[name]
             if fine.ndim == 1:
-                change = Grid(coarse.step, {name: (fine[::2] - rough) / 3})
+                change = Grid(coarse.step, {name: _third(fine[::2], rough)})
                 values[name] = fine + change._curve(name, self.step * np.arange(fine.size))
             else:
-                values[name] = fine + _refined((fine[::2, ::2] - rough) / 3, len(fine))
+                values[name] = fine + _refined(_third(fine[::2, ::2], rough), len(fine))
         return Grid(self.step, values)
 
     def _curve(self, name: str, times: Array) -> Array:
@@ -63,6 +63,12 @@ class Grid:
         out = np.asarray(CubicSpline(scale(t[:known]), values[:known])(scale(times)))
         out[times > t[known - 1] * (1 + 1e-9)] = np.inf
         return out
+
+
+def _third(fine: Array, rough: Array) -> Array:
+    """Return (fine − rough)/3, or inf where one of them is."""
+    both = np.isfinite(fine) & np.isfinite(rough)
+    return np.where(both, np.where(both, fine, 0.0) - np.where(both, rough, 0.0), np.inf) / 3
 
 
 @njit(**FAST)

@@ -14,11 +14,18 @@ import xarray as xr
 
 from manypass import checks, memory, results
 from manypass.cavity.grid import FEWEST, Grid
-from manypass.cavity.settling import CURVES, NotSettledError, fastest, late, moving, story
+from manypass.cavity.settling import (
+    CURVES,
+    NotSettledError,
+    fastest,
+    late,
+    moving,
+    story,
+    with_errors,
+)
 from manypass.cavity.smooth import objection
 from manypass.checks import Array
 from manypass.ensemble import Measured, in_order, shown
-from manypass.observables import generalization_error
 from manypass.problem import Problem
 
 SAMPLES = 40_000  # unless told
@@ -103,8 +110,7 @@ class DMFT:
             memory.require(16 * 8 * t.size**2, "take fewer `times`", self.memory * 1e9)
 
         def read(grid: Grid) -> Measured:
-            found = grid.at(t)
-            return found | {"Eg": generalization_error(problem.data.task, found["R"], found["Q"])}
+            return with_errors(problem.data.task, grid.at(t))
 
         found, how = self._ensemble(problem, float(t[-1]), names, read, self._rtol, progress)
         return results.dataset(problem, self, found, {"t": t}).assign_attrs(how)

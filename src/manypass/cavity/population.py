@@ -63,7 +63,9 @@ class Population:
 def even_draws(data: Teacher, time: float, size: int, rng: np.random.Generator) -> Draws:
     """Draw y from equal slices of its law, and instants evenly in time for random examples."""
     y = ndtri((rng.permutation(size) + rng.random()) / size)
-    target = y + data.noise * rng.standard_normal(size)
+    y, noise = (y - y.mean()) / y.std(), rng.standard_normal(size)
+    noise -= noise.mean() + (noise @ y) / size * y
+    target = y + data.noise * noise / noise.std()
     if data.task == "classification":
         target = np.where(target >= 0, 1.0, -1.0)
     total = int(size * time / data.alpha + rng.random())

@@ -26,6 +26,14 @@ class NotSettledError(ValueError):
         self.result = result
 
 
+def with_errors(task: str, found: Measured) -> Measured:
+    """Add E_g; a diverged student guesses in classification."""
+    found["Eg"] = generalization_error(task, found["R"], found["Q"])
+    if task == "classification":
+        found["Et"] = np.where(np.isinf(found["Q"]), 0.5, found["Et"])
+    return found
+
+
 def late(problem: Problem, t: Array, window: float) -> tuple[tuple[str, ...], Any]:
     """Return what to read of a steady state: curves, and averages of R and C over the window."""
     task, size = problem.data.task, 65
@@ -34,8 +42,7 @@ def late(problem: Problem, t: Array, window: float) -> tuple[tuple[str, ...], An
     weights[[0, -1]] /= 2
 
     def read(grid: Grid) -> Measured:
-        found = Grid(grid.step, {n: grid.values[n] for n in CURVES}).at(t)
-        found["Eg"] = generalization_error(task, found["R"], found["Q"])
+        found = with_errors(task, Grid(grid.step, {n: grid.values[n] for n in CURVES}).at(t))
         if window:
             both = Grid(grid.step, {n: grid.values[n] for n in ("R", "C")}).at(within)
             R, Q = weights @ both["R"], weights @ both["C"] @ weights
@@ -46,9 +53,14 @@ def late(problem: Problem, t: Array, window: float) -> tuple[tuple[str, ...], An
 
 
 def moving(found: Measured) -> list[str]:
-    """Curves whose last value differs from the first by more than two standard errors."""
-    change = {n: np.abs(found[n][-1] - found[n][0]) for n in CURVES}
-    return [n for n in CURVES if not change[n] <= 2 * found[f"{n}_se"].max()]
+    """Curves whose last value differs from the first by two standard errors, or is hardly known."""
+    out = []
+    for name in CURVES:
+        first, last, error = found[name][0], found[name][-1], found[f"{name}_se"].max()
+        known = np.isfinite(last) and (name == "Et" or error < 0.2 * abs(last))
+        if not (known and abs(last - first) <= 2 * error):
+            out.append(name)
+    return out
 
 
 def story(problem: Problem, found: Measured, t: Array, still: list[str]) -> str:

@@ -80,8 +80,8 @@ def result_tables(result: Any) -> Tables:
     """Tables of a result with R, C and G on a uniform grid from t = 0: any rule, any method."""
     if not isinstance(result, xr.Dataset) or not {"R", "C", "G"} <= set(result.data_vars):
         raise ValueError(
-            "`source` must be 'exact', a Simulation, or a result with R, C and G: solve with "
-            "two_time=True, and a Simulation with response=True"
+            "`source` must be 'exact', a DMFT, a Simulation, or a result with R, C and G: solve "
+            "with two_time=True, and a Simulation with response=True"
         )
     if not all(np.isfinite(result[name]).all() for name in ("R", "C", "G")):
         raise ValueError("`source` has diverged: R, C and G must be finite")
@@ -128,15 +128,15 @@ def look_up_1(table, p):  # type: ignore[no-untyped-def]
 def look_up_2(table, p, q):  # type: ignore[no-untyped-def]
     """Bicubic interpolation of a triangular table at (earlier, lag) = (p, q), in steps."""
     last = len(table) - 1
-    a, b = max(int(p) - 1, 0), max(int(q) - 1, 0)
-    beyond = a + b + 6 - last  # the 16 points must lie where earlier + lag is in the grid
-    if beyond > 0:
-        back = min(b, max(beyond - a, (beyond + 1) // 2))
-        b -= back
-        a -= max(beyond - back, 0)
-    u, w = weights(p - a), weights(q - b)
+    a, b = min(max(int(p) - 1, 0), last - 6), max(int(q) - 1, 0)
+    if a + b + 6 >= last:  # not all of the 16 points around need be in the triangle
+        near_p, near_q = int(p + 0.5), int(q + 0.5)
+        if abs(p - near_p) + abs(q - near_q) < 1e-9:
+            return table[near_p, near_q]
+    u = weights(p - a)
     total = 0.0
     for i in range(4):
-        row = table[a + i]
-        total += u[i] * (w[0] * row[b] + w[1] * row[b + 1] + w[2] * row[b + 2] + w[3] * row[b + 3])
+        row, c = table[a + i], min(b, last - a - i - 3)
+        w = weights(q - c)
+        total += u[i] * (w[0] * row[c] + w[1] * row[c + 1] + w[2] * row[c + 2] + w[3] * row[c + 3])
     return total

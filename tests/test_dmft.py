@@ -1,0 +1,266 @@
+"""The mean-field solver: against the exact theory where there is one, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+import manypass as mp
+from manypass.cavity.dmft import evolve
+from manypass.cavity.grid import Grid
+from manypass.cavity.population import Population
+from manypass.cavity.smooth import objection
+from manypass.simulation.kernels import compiled_rule
+
+ADATRON = mp.Problem(mp.Teacher(alpha=1.0), mp.Adatron(kappa=1.0), rate=1.0, decay=0.1)
+LINEAR = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.8)
+
+
+def linear_problems(count, seed):
+    rng = np.random.default_rng(seed)
+
+    def sometimes(low, high):
+        return float(rng.choice([0.0, rng.uniform(low, high)]))
+
+    for _ in range(count):
+        data = mp.Teacher(
+            alpha=float(np.exp(rng.uniform(np.log(0.3), np.log(4)))),
+            task=str(rng.choice(["classification", "regression"])),
+            noise=sometimes(0.1, 0.8),
+        )
+        rule = mp.Adaline() if rng.random() < 0.8 else mp.Hebbian()
+        problem = mp.Problem(
+            data, rule, rate=1.0, decay=sometimes(0.02, 1.0), temperature=sometimes(0.01, 0.2)
+        )
+        limit = min(mp.critical_rate(problem), 2.0)
+        mode = str(rng.choice(["online", "online", "batch"]))
+        problem = problem.replace(rate=float(rng.uniform(0.1, 0.75)) * limit, mode=mode)
+        yield problem, np.linspace(0, float(rng.uniform(2, 8)), 9)
+
+
+def test_the_error_is_what_it_says():
+    """Over random linear problems 68 % of all values are within one standard error, 95 % in two."""
+    scores = {name: [] for name in ("R", "Q", "F2", "Eg", "Et", "C", "G")}
+    for k, (problem, times) in enumerate(linear_problems(24, seed=7)):
+        found = mp.solve(problem, times, mp.DMFT(seed=k), two_time=True)
+        exact = mp.solve(problem, times, mp.Exact(), two_time=True)
+        for name, z in scores.items():
+            if name in exact:
+                error = found[f"{name}_se"].values
+                known = error > 1e-6  # at t = 0 nothing is left to chance
+                difference = (found[name] - exact[name]).values
+                assert np.abs(difference[~known]).max(initial=0) < 3e-6
+                z.append(difference[known] / error[known])
+        size = np.abs(exact).max()
+        for name in ("R", "Q", "F2"):
+            assert float(found[f"{name}_se"].max()) < 0.0101 * float(size[name])
+    everything = []
+    for name, parts in scores.items():
+        z = np.abs(np.concatenate(parts))
+        print(f"{name:>3} {np.mean(z < 1):.3f} {np.mean(z < 2):.3f} {z.max():.1f}")
+        assert np.mean(z < 1) > 0.68, name
+        assert np.mean(z < 2) > 0.93, name
+        assert z.max() < 5, name
+        everything.append(z)
+    z = np.concatenate(everything)
+    assert np.mean(z < 2) > 0.95
+    # and not a comfortable exaggeration: three times smaller it would be wrong
+    assert np.mean(z < 1 / 3) < 0.68
+
+
+@pytest.mark.parametrize("mode", ["online", "batch"])
+def test_second_order_in_the_step(mode):
+    """Of the plain scheme, before extrapolation; the same examples on every grid."""
+    problem = mp.Problem(mp.Teacher(alpha=2.0), mp.Adaline(), rate=1.0, decay=0.1, mode=mode)
+    rule, names, runs = compiled_rule(problem.rule), ("R", "Q", "F2", "C", "G"), 16
+    exact = mp.solve(problem, np.linspace(0, 4, 9), mp.Exact(), two_time=True)
+    mean = {}
+    for seed in range(runs):
+        population = Population.make(problem, 4.0, 64, 10_000, np.random.default_rng(seed))
+        while population.steps >= 16:
+            run = evolve(problem, population, rule)
+            grid = Grid.of(4.0 / population.steps, run, names).at(exact.t.values)
+            for name in names:
+                mean[name, population.steps] = mean.get((name, population.steps), 0) + grid[name]
+            population = population.coarser()
+    for name in names:
+        # What is left to chance is the same on all grids: it does not hide their differences.
+        coarse, middle, fine = (mean[name, steps] / runs for steps in (16, 32, 64))
+        change, finer_change = (np.sqrt(np.mean(d**2)) for d in (middle - coarse, fine - middle))
+        slope = np.log2(change / finer_change)
+        error = np.abs(fine - exact[name].values).max()
+        print(f"{mode} {name}: slope {slope:.2f}, largest error {error:.5f}")
+        assert slope > 1.8, name
+        assert error < 0.02
+
+
+def test_extrapolation_gains_an_order():
+    """In batch mode, where hardly anything is left to chance."""
+    problem, times = LINEAR.replace(mode="batch"), np.linspace(0, 4, 9)
+    exact = mp.solve(problem, times, two_time=True)
+    population = Population.make(problem, 4.0, 40, 4_000, np.random.default_rng(0))
+    rule = compiled_rule(problem.rule)
+    fine, coarse = (
+        Grid.of(4.0 / p.steps, evolve(problem, p, rule), ("Q", "C", "G"))
+        for p in (population, population.coarser())
+    )
+    for name in ("Q", "C", "G"):
+        plain = np.abs(fine.at(times)[name] - exact[name].values).max()
+        better = np.abs(fine.extrapolated(coarse).at(times)[name] - exact[name].values).max()
+        assert better < plain / 4, name
+
+
+@pytest.mark.parametrize("window", [0.0, 3.0])
+@pytest.mark.parametrize("mode", ["online", "batch"])
+def test_steady_state_of_a_linear_rule(mode, window):
+    problem = LINEAR.replace(rate=1.5, mode=mode)
+    found = mp.steady_state(problem, mp.DMFT(seed=1), window=window)
+    exact = mp.steady_state(problem, mp.Exact(samples=40_000), window=window)
+    for name in ("R", "Q", "F2", "Eg", "Et"):
+        error = np.hypot(found[f"{name}_se"], exact.get(f"{name}_se", 0.0))
+        assert abs(float(found[name] - exact[name])) < 3.5 * float(error), name
+        assert float(found[f"{name}_se"]) < 0.02
+    assert 2 < float(found.settled) < 20
+
+
+def test_a_steady_state_that_is_none_is_told_with_the_data_so_far(monkeypatch):
+    with pytest.raises(mp.NotSettledError, match=r"`rate` = 4 is too large: .* diverges") as caught:
+        mp.steady_state(LINEAR.replace(rate=4.0), mp.DMFT(dt=0.2, samples=8_000))
+    assert np.isinf(caught.value.result.Q.values[-1])
+    monkeypatch.setattr("manypass.cavity.method.LONGEST", 40)
+    slow = mp.Problem(mp.Teacher(alpha=1.5), mp.Logistic(), rate=0.5)
+    with pytest.raises(mp.NotSettledError, match=r"no steady state until t = .*Q from") as caught:
+        mp.steady_state(slow, mp.DMFT(dt=1.0, samples=16_000))
+    assert (np.diff(caught.value.result.Q) > 0).all()
+
+
+def test_a_growing_transient_is_followed_until_it_is_infinite():
+    problem, times = LINEAR.replace(rate=3.6), np.array([1.0, 3.0, 5.0])
+    found = mp.solve(problem, times, mp.DMFT(dt=0.04, samples=40_000))
+    exact = mp.solve(problem, times)
+    assert float(exact.Q[-1]) > 5 * float(exact.Q[0])
+    assert (np.abs((found.Q - exact.Q) / found.Q_se) < 3.5).all()
+    far = mp.solve(problem.replace(rate=8.0), [1.0, 40.0], mp.DMFT(dt=0.2, samples=16_000))
+    assert np.isinf(far.Q.values[-1])
+    assert np.isinf(far.Q_se.values[-1])
+
+
+def test_the_population_is_the_distribution_of_activations():
+    """Adatron: far from Gaussian, with a sharp peak at the margin, and the shape is right."""
+    from scipy.stats import ks_2samp
+
+    time, kappa = 4.0, 1.0
+    theory = mp.activations(ADATRON, time, samples=100_000, source=mp.DMFT(dt=0.1))
+    data = mp.activations(ADATRON, time, samples=28_000, source=mp.Simulation(n=1000, seed=5))
+    stability = (data.x * data.target).values[::7]  # few from each network: they are correlated
+    predicted = (theory.x * theory.target).values
+    gaussian = np.random.default_rng(0).normal(predicted.mean(), predicted.std(), 100_000)
+    assert ks_2samp(predicted, stability).pvalue > 0.01
+    assert ks_2samp(gaussian, stability).pvalue < 1e-6
+    at_margin, beside = (np.mean(np.abs(predicted - x) < 0.05) for x in (kappa, kappa + 0.3))
+    assert at_margin > 2 * beside
+    assert theory.attrs["source"] == "theory"
+
+
+def test_a_result_feeds_the_sampler():
+    """Two routes to the training error: the population's own, and sampling from R, C, G."""
+    times = np.linspace(0, 4, 33)
+    found = mp.solve(ADATRON, times, mp.DMFT(dt=0.125, samples=80_000), two_time=True)
+    seen = mp.activations(ADATRON, 4.0, samples=200_000, source=found)
+    error = float((seen.x * seen.target < 0).mean())
+    assert error == pytest.approx(float(found.Et[-1]), abs=4 * np.sqrt(error / 200_000) + 0.001)
+
+
+def test_the_same_seed_gives_the_same_numbers_on_any_number_of_threads():
+    one, two, other = (
+        mp.solve(ADATRON, [1.0, 2.0], mp.DMFT(dt=0.25, samples=4_000, seed=seed, threads=threads))
+        for seed, threads in ((3, 1), (3, 2), (4, 2))
+    )
+    np.testing.assert_array_equal(one.R, two.R)
+    np.testing.assert_array_equal(one.F2_se, two.F2_se)
+    assert (one.R != other.R).all()
+
+
+def test_the_result_says_how_it_was_found():
+    found = mp.solve(ADATRON, [0.0, 1.0], mp.DMFT(rtol=0.02, seed=2))
+    assert found.attrs["samples"] >= 8_000
+    assert found.attrs["dt"] <= 0.25
+    shares = json.loads(found.attrs["errors"])
+    assert set(shares) == {"sampling", "step", "population"}
+    assert 0 < np.sqrt(sum(v**2 for v in shares.values())) <= 0.02
+    assert mp.problem_of(found) == ADATRON
+    assert float(found.R[0]) == 0.0
+    assert float(found.Q_se[0]) < 1e-6
+
+
+def test_only_the_start_can_be_asked_for():
+    found = mp.solve(ADATRON, [0.0], mp.DMFT(dt=0.1, samples=4_000), two_time=True)
+    assert float(found.F2[0]) == pytest.approx(1.0, abs=1e-6)
+    assert float(found.Eg[0]) == float(found.Et[0]) == 0.5
+    assert float(found.G[0, 0]) == 1.0
+
+
+def test_auto_is_exact_where_it_can_be():
+    assert json.loads(mp.solve(LINEAR, [1.0]).attrs["method"])["name"] == "Exact"
+    found = mp.solve(ADATRON, [0.5])
+    assert json.loads(found.attrs["method"])["name"] == "DMFT"
+
+
+def test_rules_that_cannot_be_served_are_refused():
+    with pytest.raises(ValueError, match=r"Perceptron.*jumps by 1 at x = 0.*Simulation"):
+        mp.solve(ADATRON.replace(rule=mp.Perceptron()), [1.0])
+    wrong = mp.Rule(force=lambda x, y: y - x, slope=lambda x, y: -1.02 + 0.0 * x)
+    with pytest.raises(ValueError, match=r"slope contradicts its force.*-1 per unit.*says -1\.02"):
+        mp.solve(ADATRON.replace(rule=wrong), [1.0])
+    singular = mp.Rule(force=lambda x, y: y / x, slope=lambda x, y: -y / x**2)
+    assert "jumps" in objection(singular, "classification")
+    steep = mp.Rule(
+        force=lambda x, y: np.tanh(20 * (y - x)),
+        slope=lambda x, y: 20 * (np.tanh(20 * (y - x)) ** 2 - 1),
+    )
+    assert objection(steep, "regression") is None
+    kinks = mp.Rule(force=lambda x, y: abs(abs(x - y) - 1), slope=lambda x, y: 0.0 * x)
+    assert "contradicts" in objection(kinks, "classification")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dt": 0.0}, "`dt` must be a number"),
+        ({"samples": 10}, "`samples` must be a whole number from 800"),
+        ({"rtol": 2.0}, "`rtol` must be a number"),
+        ({"rtol": 0.01, "dt": 0.1}, "`rtol` chooses dt and samples"),
+        ({"seed": -1}, "`seed`"),
+        ({"memory": 0}, "`memory`"),
+        ({"threads": 0}, "`threads`"),
+    ],
+)
+def test_bad_settings_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        mp.DMFT(**settings)
+
+
+def test_what_cannot_be_computed_is_refused_with_the_number():
+    with pytest.raises(ValueError, match=r"`dt` = 0.001 makes 50000 time steps"):
+        mp.solve(ADATRON, [50.0], mp.DMFT(dt=1e-3))
+    with pytest.raises(ValueError, match=r"`samples` = 1000 is too few for 100 time steps"):
+        mp.solve(ADATRON, [1.0], mp.DMFT(dt=0.01, samples=1000))
+    with pytest.raises(ValueError, match=r"needs .* GB of memory and 0.01 GB are allowed"):
+        mp.solve(ADATRON, [8.0], mp.DMFT(dt=0.1, samples=10**6, memory=0.01))
+
+
+def test_a_rule_that_does_not_compile_is_located():
+    odd = mp.Rule(
+        force=lambda x, y: y - x,
+        slope=lambda x, y: -1.0 + 0.0 * x * len(json.dumps(y)),
+    )
+    with pytest.raises(ValueError, match=r"`slope` .*test_dmft.py.* cannot be compiled"):
+        mp.solve(ADATRON.replace(rule=odd), [1.0], mp.DMFT(dt=0.1))
+
+
+def test_an_unreachable_accuracy_is_told(monkeypatch):
+    monkeypatch.setattr("manypass.cavity.method.ROUNDS", 1)
+    with pytest.warns(
+        UserWarning, match=r"`rtol` = 0.001 is not reached: the largest error is 0\.0"
+    ):
+        mp.solve(ADATRON, [1.0], mp.DMFT(rtol=0.001))

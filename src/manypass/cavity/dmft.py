@@ -20,7 +20,7 @@ DIVERGED = 1e12  # a |J|² beyond this is called infinite
 STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 %
 ROUNDING = 1e-7  # of single precision
 SPLIT = 4  # of them are also run as halves, to see the bias of a finite population
-STEP_LEFT = 0.5  # the error left after extrapolating, in units of the last correction (see tests)
+STEP_LEFT = 0.35  # the error left after extrapolating, in units of the last correction (see tests)
 Read = Callable[[Grid], Measured]
 
 
@@ -44,10 +44,10 @@ def evolve(problem: Problem, population: Population, rule: Any) -> Measured:
         if stopping():
             raise StoppedError
         if i:  # the last push again, now that all is known of it
-            equations.push(i - 1, learners.push(i - 1, True))
+            equations.push(i - 1, *learners.push(i - 1, True))
         for corrected in (False, True):
             equations.advance(i, corrected)
-            equations.push(i, learners.push(i, corrected))
+            equations.push(i, *learners.push(i, corrected))
             equations.record(i + 1, *learners.measure(i + 1, corrected))
         if not equations.Q(i + 1) < DIVERGED:
             last = i
@@ -83,13 +83,16 @@ def sample(
 
 
 def summary(
-    samples: Iterable[tuple[Measured, Measured, Measured | None]], least: dict[str, float]
+    samples: Iterable[tuple[Measured, Measured, Measured | None]],
+    least: dict[str, float],
+    floors: dict[str, float],
 ) -> Measured:
     """Means with `_se`, and the largest share of each error in it.
 
     The standard error is the root of the sum of squares of three: scatter over populations, what
     is left of the step error, and the population's bias. Shares are relative to the largest value
-    of a curve, or to what is given as the `least` that matters.
+    of a curve, or to what is given as the `least` that matters; `floors` are what a sampling error
+    cannot be below.
     """
     average, steps, biases = Average(), Average(), Average()
     for values, moved, bias in samples:
@@ -105,9 +108,9 @@ def summary(
     common = math.sqrt(np.mean([np.mean(share**2) for share in shares]))
     budget = dict.fromkeys(("sampling", "step", "population"), 0.0)
     for name in names:
-        floor = np.where(step[name] == 0, 0.0, common * sizes[name] / 2)
+        floor = np.where(step[name] == 0, 0.0, common * sizes[name])
         parts = {
-            "sampling": STUDENT * out[f"{name}_se"] + ROUNDING * sizes[name],
+            "sampling": STUDENT * out[f"{name}_se"] + floors.get(name, ROUNDING * sizes[name]),
             "step": STEP_LEFT * np.maximum(np.abs(step[name]), floor),
             "population": np.hypot(bias[name], bias[f"{name}_se"]),
         }

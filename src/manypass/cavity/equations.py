@@ -60,11 +60,11 @@ class Equations:
             last += last - self.feedback[i - 1, i - 2] if i > 1 else 0.0
             self.G[i + 1, i] = keep + v * d * then * last
 
-    def push(self, j: int, row: Array) -> None:
+    def push(self, j: int, row: Array, known: float) -> None:
         """Take the covariance of the push between t_j and t_{j+1} with those up to it; then h."""
         noise = 2 * self.problem.temperature * self.step
         row[j] += noise
-        cholesky_row(self.L, row)
+        cholesky_row(self.L, row, known)
         a, b = self.G[j + 1, : j + 1], self.G[j + 1, 1 : j + 2]
         through = (a + b) / 2
         if self.problem.mode == "online" or noise:  # independent within an interval: mean square
@@ -98,14 +98,21 @@ def _line_weights(q: float) -> tuple[float, float, float]:
 
 
 @njit(**FAST)
-def cholesky_row(L, row):  # type: ignore[no-untyped-def]
-    """Append to the factor L the row of a covariance; a direction already spanned adds nothing."""
+def cholesky_row(L, row, most):  # type: ignore[no-untyped-def]
+    """Append to the factor L the row of a covariance, of which the past explains so much at most.
+
+    Sampling noise beyond that is scaled away; a direction already spanned adds nothing.
+    """
     j = row.size - 1
-    left = row[j]
+    explained = 0.0
     for k in range(j):
         rest = row[k]
         for q in range(k):
             rest -= L[j, q] * L[k, q]
         L[j, k] = rest / L[k, k] if L[k, k] > 0 else 0.0
-        left -= L[j, k] ** 2
+        explained += L[j, k] ** 2
+    if explained > most:
+        L[j, :j] *= np.sqrt(most / explained)
+        explained = most
+    left = row[j] - explained
     L[j, j] = np.sqrt(left) if left > 1e-6 * row[j] else 0.0

@@ -16,6 +16,15 @@ from manypass.ensemble import Measured
 FEWEST = 16  # steps, so that the grid of twice the step can still be interpolated
 
 
+def equal_parts(t: Array) -> int:
+    """Return into how few equal parts [0, t_last] can be cut such that every t is an edge, or 1."""
+    for parts in range(1, 513):
+        edges = t * (parts / max(t[-1], 1e-300))
+        if np.abs(edges - np.rint(edges)).max() < 1e-6:
+            return parts
+    return 1
+
+
 @dataclass(frozen=True, eq=False)
 class Grid:
     """Values at t_i = iΔ: [i], or [earlier, lag] as in `Tables`; inf once they have diverged."""

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from manypass import checks, memory, results
-from manypass.cavity.grid import FEWEST, Grid
+from manypass.cavity.grid import FEWEST, Grid, equal_parts
 from manypass.cavity.settling import (
     CURVES,
     NotSettledError,
@@ -30,7 +30,7 @@ from manypass.problem import Problem
 
 SAMPLES = 40_000  # unless told
 RTOL = 0.01  # unless told
-COARSE = 1.0  # first step that is tried, in units of the fastest relaxation time
+COARSE = 0.6  # first step that is tried, in units of the fastest relaxation time
 MOST_STEPS = 4000
 LONGEST = 600  # steps that a search for the steady state may take
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
@@ -112,7 +112,7 @@ class DMFT:
         def read(grid: Grid) -> Measured:
             return with_errors(problem.data.task, grid.at(t))
 
-        found, how = self._ensemble(problem, float(t[-1]), names, read, self._rtol, progress)
+        found, how = self._ensemble(problem, t, names, read, self._rtol, progress)
         return results.dataset(problem, self, found, {"t": t}).assign_attrs(how)
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
@@ -125,7 +125,7 @@ class DMFT:
         now = rtol and min(4 * rtol, 0.5)  # far from the end less accuracy will do
         while True:
             t = np.linspace(end / 2, end, 9)
-            found, how = self._ensemble(problem, end, *late(problem, t, window), now, False)
+            found, how = self._ensemble(problem, t, *late(problem, t, window), now, False)
             still = moving(found)
             if still and (np.isinf(found["Q"][-1]) or 2 * end / how["dt"] > LONGEST):
                 curves = {k: v for k, v in found.items() if np.ndim(v) == 1}
@@ -151,7 +151,7 @@ class DMFT:
             raise ValueError(reason)
         if math.isinf(time):
             time = 2 * float(self.steady_state(problem, window=0.0).settled)
-        steps = self._steps(problem, time, self.dt or self._step(problem) / 2)
+        steps = self._steps(np.array([time]), self.dt or self._step(problem) / 2)
         self._threads(problem, time, steps, count)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))
         population = Population.make(problem, time, steps, max(count, 4 * steps), rng)
@@ -162,7 +162,7 @@ class DMFT:
     def _ensemble(
         self,
         problem: Problem,
-        end: float,
+        t: Array,
         names: Any,
         read: Any,
         rtol: float | None,
@@ -171,9 +171,9 @@ class DMFT:
         """Values with errors and how they were found; chooses step and samples to reach `rtol`."""
         dt, samples = self._step(problem), self.samples or SAMPLES
         if rtol is not None:
-            samples = POPULATIONS * max(500, 4 * self._steps(problem, end, dt))
+            samples = POPULATIONS * max(500, 4 * self._steps(t, dt))
         for _ in range(ROUNDS):
-            found, how = self._populations(problem, end, names, read, dt, samples, progress)
+            found, how = self._populations(problem, t, names, read, dt, samples, progress)
             errors = found.pop("budget")
             reached = math.sqrt(sum(e**2 for e in errors.values()))
             if rtol is None or reached <= rtol or np.isinf(found["Q"]).any():
@@ -191,7 +191,7 @@ class DMFT:
     def _populations(
         self,
         problem: Problem,
-        end: float,
+        t: Array,
         names: Any,
         read: Any,
         dt: float,
@@ -202,8 +202,8 @@ class DMFT:
         from manypass.cavity.population import Population
         from manypass.simulation.kernels import compiled_rule
 
-        end = max(end, 1e-6 / fastest(problem))  # only t = 0 asked for
-        steps = self._steps(problem, end, dt)
+        steps = self._steps(t, dt)
+        end = max(float(t[-1]), 1e-6 / fastest(problem))  # only t = 0 asked for
         size = -(-samples // POPULATIONS)
         if size < 4 * steps:
             raise ValueError(
@@ -218,8 +218,11 @@ class DMFT:
             return sample(problem, rule, population, names, read, split=i < SPLIT)
 
         done = in_order(work, range(POPULATIONS), threads)
-        guess = {"Et": 0.5, "Eg": 0.5} if problem.data.task == "classification" else {}
-        found = summary(shown(done, POPULATIONS, progress, "mean field", "population"), guess)
+        classes = problem.data.task == "classification"
+        sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
+        floors = {"Et": 1 / samples} if classes else {}  # one example more or less
+        runs = shown(done, POPULATIONS, progress, "mean field", "population")
+        found = summary(runs, sizes, floors)
         how = {"dt": end / steps, "samples": size * POPULATIONS}
         return found, how | {"errors": json.dumps(found["budget"])}
 
@@ -232,9 +235,14 @@ class DMFT:
     def _step(self, problem: Problem) -> float:
         return self.dt or COARSE / fastest(problem)
 
-    def _steps(self, problem: Problem, end: float, dt: float) -> int:
-        """Even number of steps, so that every second one makes a grid too."""
-        steps = max(2 * math.ceil(end / dt / 2 * (1 - 1e-9)), FEWEST)
+    def _steps(self, t: Array, dt: float) -> int:
+        """Even number of steps: every second one makes a grid too; if possible, all t are on it."""
+        end, parts = float(t[-1]), equal_parts(t)
+        least = max(end / dt * (1 - 1e-9), FEWEST)
+        if parts > 1.5 * least:
+            parts = 1
+        each = math.ceil(least / parts)
+        steps = parts * (each + parts * each % 2)
         if steps > MOST_STEPS:
             raise ValueError(
                 f"`dt` = {dt:.3g} makes {steps} time steps up to t = {end:g}, more than "

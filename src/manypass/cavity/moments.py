@@ -32,11 +32,12 @@ DRIVE, SQUARE, SLOPE, MISSED = range(4)  # ⟨yF⟩, ⟨F²⟩, ⟨F′⟩, E_t
 
 @njit(**FAST)
 def online(  # type: ignore[no-untyped-def]
-    i, R, A, G, examples, events, x_out, rule, v, classify, stride, oldest, responds, final
+    i, R, A, G, examples, events, x_out, rule, v, classify, stride, oldest, responds, calm, final
 ):
-    """Return the four averages at t_i and, by cell of e, the response F′_i δx_i/δh_e.
+    """Return the four averages at t_i and, by cell of e, ΣF_i F_e and the response F′_i δx_i/δh_e.
 
-    The response is the mean over learning instants e of every stride-th example. Of `events`, the
+    The sum is over all examples and made only if `calm`; the response is the mean over learning
+    instants e of every stride-th example. Of `events`, the
     slots are instants in half cells, `done` how many of an example are past, F and S their forces
     and slopes. Before the cell `oldest` nothing acts on x any more, before `responds` there is no
     response: so many are skipped of each example.
@@ -44,7 +45,7 @@ def online(  # type: ignore[no-untyped-def]
     y, target, normals = examples
     first, slots, done, acting, answering, F, S, chain = events
     force, slope, parameters = rule[0], rule[1], rule[2]
-    one, M, pairs = np.zeros(4), np.zeros(i + 1), np.zeros(i + 1)
+    one, FF, M, pairs = np.zeros(4), np.zeros(i + 1), np.zeros(i + 1), np.zeros(i + 1)
     g, zero = G[i], A[0] * 0
     fresh = np.zeros(i + 1)  # variance of h from the normals since a cell
     for j in range(i - 1, -1, -1):
@@ -68,7 +69,9 @@ def online(  # type: ignore[no-untyped-def]
             e += 1
             new, spread = zero, 0.0
         f, s, x0 = force(x, aim, *parameters), slope(x, aim, *parameters), x - new
-        f0, s0 = force(x0, aim, *parameters), slope(x0, aim, *parameters)
+        f0, s0 = f, s
+        if new != 0:
+            f0, s0 = force(x0, aim, *parameters), slope(x0, aim, *parameters)
         one[SQUARE] += f * f - 2 * f0 * s0 * new - s0 * s0 * (new * new - spread)
         one[SLOPE] += s
         if not classify:
@@ -77,7 +80,13 @@ def online(  # type: ignore[no-untyped-def]
             one[MISSED] += 0.5 * math.erfc(aim * x0 / math.sqrt(2 * spread)) if final else 0.0
         else:
             one[MISSED] += 0.5 * (1 - np.sign(x * aim))
-        one[DRIVE] += y[k] * (f - s0 * new)
+        if i == 0:  # what a learning step just before would have left
+            FF[0] += f * force(x + v * f, aim, *parameters)
+        f -= s0 * new
+        one[DRIVE] += y[k] * f
+        if calm:
+            for q in range(begin, e):
+                FF[slots[q] >> 1] += f * F[q]
         if k % stride == 0:
             while answering[k] < done[k] and slots[begin + answering[k]] >> 1 < responds:
                 answering[k] += 1
@@ -102,7 +111,7 @@ def online(  # type: ignore[no-untyped-def]
                 F[e] = force(x, aim, *parameters)
                 x += v * F[e]
                 e += 1
-    return one / y.size, M / np.maximum(pairs, 1)
+    return one / y.size, FF, M / np.maximum(pairs, 1)
 
 
 @njit(**FAST)

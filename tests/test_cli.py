@@ -128,13 +128,30 @@ def test_simulation(capsys, tmp_path):
     assert "Et = " in capsys.readouterr().out
 
 
-def test_ctrl_c_stops_a_long_simulation_at_once():
-    command = [sys.executable, "-m", "manypass", "solve", *FLAGS, "--method", "simulation"]
-    long = subprocess.Popen(
-        [*command, "--n", "500", "--samples", "2", "--times", "1000000"],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def test_mean_field(capsys, tmp_path):
+    settings = ["--rule", "adatron", "--dt", "0.2", "--samples", "4000", "--seed", "2"]
+    files = ["--out", str(tmp_path / "x.nc"), "--plot", str(tmp_path / "x.png")]
+    main(["solve", *FLAGS, *settings, "--times", "0:2:5", *files])
+    found = mp.load(tmp_path / "x.nc")
+    problem = mp.Problem(mp.Teacher(1.2), mp.Adatron(), rate=1.9, decay=0.8)
+    again = mp.solve(problem, np.linspace(0, 2, 5), mp.DMFT(dt=0.2, samples=4000, seed=2))
+    assert (again.F2.values == found.F2.values).all()
+    assert found.attrs["errors"] == again.attrs["errors"]
+    assert "Et_se" in capsys.readouterr().out
+    main(["steady", *FLAGS, "--method", "dmft", "--rtol", "0.1"])
+    assert "settled = " in capsys.readouterr().out
+
+
+LONG = {
+    "simulation": ["--n", "500", "--samples", "2", "--times", "1000000"],
+    "dmft": ["--dt", "0.1", "--samples", "2000000", "--times", "0:20:5"],
+}
+
+
+@pytest.mark.parametrize("method", LONG)
+def test_ctrl_c_stops_a_long_run_at_once(method):
+    command = [sys.executable, "-m", "manypass", "solve", *FLAGS, "--method", method]
+    long = subprocess.Popen([*command, *LONG[method]], stderr=subprocess.PIPE, text=True)
     time.sleep(8)
     long.send_signal(signal.SIGINT)
     _, words = long.communicate(timeout=10)
@@ -172,7 +189,11 @@ BAD = [
     (["solve", *FLAGS, "--rate", "nan"], "--rate must be a number from 1e-12 to 1e+06, got nan"),
     (["solve", *FLAGS, "--rule", "adalin"], "--rule must be one of"),
     (["solve", *FLAGS, "--kappa", "1"], "rule 'adaline' has no --kappa (got 1.0)"),
-    (["solve", *FLAGS, "--rule", "adatron"], "Exact() serves the linear rules"),
+    (["solve", *FLAGS, "--rule", "perceptron"], "DMFT() needs a continuous force"),
+    (["solve", *FLAGS, "--method", "dmft", "--dt", "0.1", "--rtol", "0.1"], "--rtol chooses dt"),
+    (["solve", *FLAGS, "--method", "dmft", "--dt", "1e-9"], "--dt = 1e-09 makes"),
+    (["solve", *FLAGS, "--method", "exact", "--rtol", "0.1"], "--rtol (got 0.1) is no setting"),
+    (["solve", *FLAGS, "--rule", "adatron", "--accuracy", "0.1"], "no setting of --method dmft"),
     (
         ["solve", *FLAGS, "--task", "sort"],
         "--task must be one of 'classification', 'regression', got 'sort'",

@@ -173,6 +173,10 @@ def _draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, line: str) -
         ax.errorbar(t, values, error, zorder=3, **style)
     else:
         ax.plot(t, values, line, lw=1.2, **style)
+        if f"{name}_se" in result:
+            error = result[f"{name}_se"].values
+            low, high = values - error, values + error
+            ax.fill_between(t, low, high, color=COLOURS[name], alpha=0.2, lw=0)
 
 
 def _legend(ax: Axes) -> None:

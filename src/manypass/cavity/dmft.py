@@ -20,7 +20,8 @@ DIVERGED = 1e12  # a |J|² beyond this is called infinite
 STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 %
 ROUNDING = 1e-7  # of single precision
 SPLIT = 4  # of them are also run as halves, to see the bias of a finite population
-STEP_LEFT = 0.35  # the error left after extrapolating, in units of the last correction (see tests)
+# What is left of the step error after extrapolating, in units of the last correction (see tests).
+STEP_LEFT = {"online": 0.5, "batch": 1.0}
 Read = Callable[[Grid], Measured]
 
 
@@ -86,6 +87,7 @@ def summary(
     samples: Iterable[tuple[Measured, Measured, Measured | None]],
     least: dict[str, float],
     floors: dict[str, float],
+    mode: str,
 ) -> Measured:
     """Means with `_se`, and the largest share of each error in it.
 
@@ -103,6 +105,7 @@ def summary(
     out, step, bias = average.results(), steps.results(), biases.results()
     names = [name for name in step if not name.endswith("_se")]
     sizes = {name: max(_largest(out[name]), least.get(name, 1e-300)) for name in names}
+    sizes["R"] = math.sqrt(sizes["Q"])  # an overlap that is nearly zero need not be known well
     # A correction may be small by chance, where it changes its sign: look at all of them together.
     shares = [np.minimum(np.abs(step[n]), sizes[n]) / sizes[n] for n in names]
     common = math.sqrt(np.mean([np.mean(share**2) for share in shares]))
@@ -111,7 +114,7 @@ def summary(
         floor = np.where(step[name] == 0, 0.0, common * sizes[name])
         parts = {
             "sampling": STUDENT * out[f"{name}_se"] + floors.get(name, ROUNDING * sizes[name]),
-            "step": STEP_LEFT * np.maximum(np.abs(step[name]), floor),
+            "step": STEP_LEFT[mode] * np.maximum(np.abs(step[name]), floor),
             "population": np.hypot(bias[name], bias[f"{name}_se"]),
         }
         out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()))

@@ -62,13 +62,16 @@ class Equations:
 
     def push(self, j: int, row: Array, known: float) -> None:
         """Take the covariance of the push between t_j and t_{j+1} with those up to it; then h."""
+        a, b = self.G[j + 1, : j + 1], self.G[j + 1, 1 : j + 2]
+        through, square = (a + b) / 2, (a * a + a * b + b * b) / 3
         noise = 2 * self.problem.temperature * self.step
+        # What is independent within an interval comes through in mean square, the rest in mean.
+        if self.problem.mode == "online":
+            through = np.sign(through) * np.sqrt(square)
+        else:
+            noise *= square[j] / through[j] ** 2
         row[j] += noise
         cholesky_row(self.L, row, known)
-        a, b = self.G[j + 1, : j + 1], self.G[j + 1, 1 : j + 2]
-        through = (a + b) / 2
-        if self.problem.mode == "online" or noise:  # independent within an interval: mean square
-            through = np.sign(through) * np.sqrt((a * a + a * b + b * b) / 3)
         self.A[j + 1, : j + 1] = through @ self.L[: j + 1, : j + 1]
 
     def Q(self, i: int) -> float:

@@ -31,7 +31,9 @@ from manypass.problem import Problem
 SAMPLES = 40_000  # unless told
 RTOL = 0.01  # unless told
 COARSE = 0.6  # first step that is tried, in units of the fastest relaxation time
+LARGEST = 2.5  # step that can be asked for, in units of that
 MOST_STEPS = 4000
+MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
 LONGEST = 600  # steps that a search for the steady state may take
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
 ROUNDS = 5  # of choosing step and samples
@@ -49,7 +51,8 @@ class DMFT:
     Parameters
     ----------
     dt : float, optional
-        Largest time step; by default a fraction of the fastest relaxation time.
+        Largest time step, if it is not beyond what the fastest relaxation allows; the step that
+        was taken is an attribute of the result.
     samples : int, optional
         Examples in all populations together (default 40,000).
     seed : int
@@ -127,7 +130,8 @@ class DMFT:
             t = np.linspace(end / 2, end, 9)
             found, how = self._ensemble(problem, t, *late(problem, t, window), now, False)
             still = moving(found)
-            if still and (np.isinf(found["Q"][-1]) or 2 * end / how["dt"] > LONGEST):
+            most = min(LONGEST, self.samples / (4 * POPULATIONS)) if self.samples else LONGEST
+            if still and (np.isinf(found["Q"][-1]) or 2 * end / how["dt"] > most):
                 curves = {k: v for k, v in found.items() if np.ndim(v) == 1}
                 result = results.dataset(problem, self, curves, {"t": t}).assign_attrs(how)
                 raise NotSettledError(story(problem, found, t, still), result)
@@ -143,6 +147,7 @@ class DMFT:
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
         """y, ỹ and x of the examples of one population at a time."""
         from manypass.cavity.dmft import evolve
+        from manypass.cavity.moments import quiet
         from manypass.cavity.population import Population
         from manypass.simulation.kernels import compiled_rule
 
@@ -151,12 +156,15 @@ class DMFT:
             raise ValueError(reason)
         if math.isinf(time):
             time = 2 * float(self.steady_state(problem, window=0.0).settled)
-        steps = self._steps(np.array([time]), self.dt or self._step(problem) / 2)
+        steps = self._steps(np.array([time]), self._step(problem) / (1 if self.dt else 2))
         self._threads(problem, time, steps, count)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))
         population = Population.make(problem, time, steps, max(count, 4 * steps), rng)
-        x = evolve(problem, population, compiled_rule(problem.rule))["x"]
-        draws = population.draws
+        with quiet():
+            found = evolve(problem, population, compiled_rule(problem.rule))
+        if np.isinf(found["Q"][-1]):
+            raise ValueError(f"learning has diverged before `time` = {time:g}: no distribution")
+        draws, x = population.draws, found["x"]
         return {"y": draws.y[:count], "target": draws.target[:count], "x": x[:count]}
 
     def _ensemble(
@@ -172,8 +180,14 @@ class DMFT:
         dt, samples = self._step(problem), self.samples or SAMPLES
         if rtol is not None:
             samples = POPULATIONS * max(500, 4 * self._steps(t, dt))
+        found: Measured = {}
         for _ in range(ROUNDS):
-            found, how = self._populations(problem, t, names, read, dt, samples, progress)
+            try:
+                found, how = self._populations(problem, t, names, read, dt, samples, progress)
+            except ValueError:
+                if not found:
+                    raise
+                break  # too many steps, or too much memory: what there is will have to do
             errors = found.pop("budget")
             reached = math.sqrt(sum(e**2 for e in errors.values()))
             if rtol is None or reached <= rtol or np.isinf(found["Q"]).any():
@@ -181,7 +195,9 @@ class DMFT:
             # Shares of the error that leave room for each other; far ones are not to be trusted.
             sampling, step = errors["sampling"] / (0.7 * rtol), errors["step"] / (0.5 * rtol)
             more = max(1.1 * sampling**2, errors["population"] / (0.5 * rtol), 1.0)
-            samples = int(samples * min(more, 50.0))
+            if samples >= MOST_SAMPLES:
+                break
+            samples = min(int(samples * min(more, 50.0)), MOST_SAMPLES)
             dt *= min(max(step, 1.0), 27.0) ** (-1 / 3)
         warnings.warn(
             f"`rtol` = {rtol:g} is not reached: the largest error is {reached:.2g}", stacklevel=2
@@ -199,6 +215,7 @@ class DMFT:
         progress: bool,
     ) -> tuple[Measured, dict[str, Any]]:
         from manypass.cavity.dmft import SPLIT, sample, summary
+        from manypass.cavity.moments import quiet
         from manypass.cavity.population import Population
         from manypass.simulation.kernels import compiled_rule
 
@@ -222,7 +239,8 @@ class DMFT:
         sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
         floors = {"Et": 1 / samples} if classes else {}  # one example more or less
         runs = shown(done, POPULATIONS, progress, "mean field", "population")
-        found = summary(runs, sizes, floors)
+        with quiet():
+            found = summary(runs, sizes, floors, problem.mode)
         how = {"dt": end / steps, "samples": size * POPULATIONS}
         return found, how | {"errors": json.dumps(found["budget"])}
 
@@ -233,7 +251,8 @@ class DMFT:
         return RTOL if chosen else self.rtol
 
     def _step(self, problem: Problem) -> float:
-        return self.dt or COARSE / fastest(problem)
+        coarse = COARSE / fastest(problem)
+        return min(self.dt, LARGEST * coarse) if self.dt else coarse
 
     def _steps(self, t: Array, dt: float) -> int:
         """Even number of steps: every second one makes a grid too; if possible, all t are on it."""

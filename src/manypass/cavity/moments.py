@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
-# Rules come in as pointers to compiled functions, so that the loops are compiled once for all.
-warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 FAST: dict[str, Any] = {
     "nogil": True,
     "cache": True,
@@ -28,6 +28,17 @@ FAST: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
 DRIVE, SQUARE, SLOPE, MISSED = range(4)  # ⟨yF⟩, ⟨F²⟩, ⟨F′⟩, E_t
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep numba from warning that pointers to functions are experimental.
+
+    Rules come in as such pointers, so that the loops are compiled once for all of them.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        yield
 
 
 @njit(**FAST)

@@ -69,8 +69,8 @@ def story(problem: Problem, found: Measured, t: Array, still: list[str]) -> str:
         return f"`rate` = {problem.rate:g} is too large: |J|² diverges before t = {t[-1]:g}"
     change = ", ".join(f"{n} from {found[n][0]:.4g} to {found[n][-1]:.4g}" for n in still)
     return (
-        f"no steady state until t = {t[-1]:g}: since t = {t[0]:g} {change}; a larger `dt` or "
-        f"fewer `samples` follow it for longer"
+        f"no steady state until t = {t[-1]:g}: since t = {t[0]:g} {change}; a larger `dt` follows "
+        f"it for longer"
     )
 
 

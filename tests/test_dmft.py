@@ -41,7 +41,7 @@ def linear_problems(count, seed):
 def test_the_error_is_what_it_says():
     """Over random linear problems 68 % of all values are within one standard error, 95 % in two."""
     scores = {name: [] for name in ("R", "Q", "F2", "Eg", "Et", "C", "G")}
-    for k, (problem, times) in enumerate(linear_problems(24, seed=7)):
+    for k, (problem, times) in enumerate(linear_problems(20, seed=7)):
         found = mp.solve(problem, times, mp.DMFT(seed=k), two_time=True)
         exact = mp.solve(problem, times, mp.Exact(), two_time=True)
         for name, z in scores.items():
@@ -116,12 +116,12 @@ def test_extrapolation_gains_an_order():
 @pytest.mark.parametrize("mode", ["online", "batch"])
 def test_steady_state_of_a_linear_rule(mode, window):
     problem = LINEAR.replace(rate=1.5, mode=mode)
-    found = mp.steady_state(problem, mp.DMFT(seed=1), window=window)
+    found = mp.steady_state(problem, mp.DMFT(rtol=0.03, seed=1), window=window)
     exact = mp.steady_state(problem, mp.Exact(samples=40_000), window=window)
     for name in ("R", "Q", "F2", "Eg", "Et"):
         error = np.hypot(found[f"{name}_se"], exact.get(f"{name}_se", 0.0))
         assert abs(float(found[name] - exact[name])) < 3.5 * float(error), name
-        assert float(found[f"{name}_se"]) < 0.02
+        assert float(found[f"{name}_se"]) < 0.03
     assert 2 < float(found.settled) < 20
 
 

@@ -52,7 +52,7 @@ def simulated(index):
     online = PROBLEMS[index].mode == "online"
     small, large = (
         mp.solve(PROBLEMS[index], TIMES, mp.Simulation(n=n, samples=s, seed=index), two_time=True)
-        for n, s in ((150, 1000 if online else 300), (300, 500 if online else 150))
+        for n, s in ((150, 800 if online else 200), (300, 400 if online else 100))
     )
     return {
         name: (

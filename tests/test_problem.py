@@ -160,7 +160,7 @@ def test_problem_is_a_frozen_value():
 
 def test_methods_refuse_what_they_cannot_serve():
     with pytest.raises(ValueError, match=r"Exact\(\) serves the linear rules .* Adatron"):
-        mp.solve(GOOD.replace(rule=mp.Adatron()), [1])
+        mp.solve(GOOD.replace(rule=mp.Adatron()), [1], mp.Exact())
     with pytest.raises(ValueError, match=r"use method Exact\(\)"):
         mp.solve(GOOD, [1], mp.MeanForce())
     with pytest.raises(ValueError, match="knows no `window`"):

@@ -168,18 +168,6 @@ def test_a_closed_pipe_loses_no_file(tmp_path):
     assert mp.load(tmp_path / "x.nc").t.size == 161
 
 
-def test_reproduce(tmp_path, capsys):
-    main(["reproduce", "2", "--out", str(tmp_path / "new")])
-    assert {p.name for p in (tmp_path / "new").iterdir()} == {
-        "figure2.png",
-        "figure2.pdf",
-        "figure2-theory.nc",
-        "figure2-training-error.nc",
-        "figure2-simulation.nc",
-    }
-    assert np.isclose(mp.load(tmp_path / "new" / "figure2-theory.nc").Eg[-1], 0.33838, atol=1e-4)
-
-
 BAD = [
     (["solve", "--rate", "1"], "--alpha is missing"),
     (["solve", "--alpha", "1"], "--rate is missing"),
@@ -225,7 +213,7 @@ BAD = [
     (["solve", *FLAGS, "--method", "simulation", "--response"], "add --two-time"),
     (["solve", *FLAGS, "--settle", "5"], "unrecognized arguments: --settle"),
     (["steady", *FLAGS, "--rate", "1e-9", "--samples", "10"], "cannot be sampled"),
-    (["reproduce", "9"], "`figures` must be among 2, got 9"),
+    (["reproduce", "9"], "`figures` must be among 1, 2, 3, 4, 5, got 9"),
     (["frobnicate"], "invalid choice: 'frobnicate'"),
     ([], "the following arguments are required: COMMAND"),
 ]

@@ -115,10 +115,11 @@ def parser() -> Parser:
     text = "The rate v_c above which learning diverges, and the slow mode if --rate is given."
     command("critical-rate", run_critical_rate, text, parents=given)
 
-    again = command(
-        "reproduce", run_reproduce, "The paper's figures, by default all that are implemented."
-    )
+    text = "The paper's figures 1 to 4, and a fifth for Adatron; by default all."
+    again = command("reproduce", run_reproduce, text)
     again.add_argument("figures", nargs="*", type=int, help="figure numbers")
+    again.add_argument("--quick", action="store_true", help="a coarse version, in seconds")
+    again.add_argument("--seed", type=int, default=0, help="(default: %(default)s)")
     again.add_argument("--out", default="figures", help="folder to write to (default: %(default)s)")
     return top
 
@@ -189,5 +190,6 @@ def run_reproduce(arguments: argparse.Namespace) -> None:
     """Compute the paper's figures."""
     from manypass.reproduce import reproduce
 
-    for path in reproduce(arguments.figures, Path(arguments.out)):
+    options = {"seed": arguments.seed, "quick": arguments.quick, "progress": sys.stderr.isatty()}
+    for path in reproduce(arguments.figures, Path(arguments.out), **options):
         print(path)

@@ -122,7 +122,7 @@ class Problem:
     def to_dict(self) -> dict[str, Any]:
         """Plain strings and numbers that restore the problem; also the layout of a TOML file."""
         plain = {key: getattr(self, key) for key in PROBLEM_FIELDS}
-        return plain | {"data": dataclasses.asdict(self.data), "rule": self.rule.to_dict()}
+        return plain | {"data": dict(vars(self.data)), "rule": self.rule.to_dict()}
 
     @classmethod
     def from_dict(cls, entries: dict[str, Any]) -> Problem:

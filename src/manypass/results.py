@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from pathlib import Path
@@ -16,6 +15,7 @@ from manypass.problem import Problem
 
 LATEST = 1e12  # the last time or lag that may be asked for
 FORMATS = (".nc", ".csv", ".json")
+COORDINATES = ("t", "s", "window")
 
 LONG_NAMES = {
     "t": "time, one unit = N learning steps",
@@ -54,10 +54,10 @@ def dataset(
     }
     if any(np.ndim(value) == 2 for value in values.values()):
         coords = coords | {"s": coords["t"]}
-    out = xr.Dataset(variables, _labelled(coords))
+    out = xr.Dataset(variables, labelled(coords))
     out.attrs = attributes(problem)
     if method is not None:
-        out.attrs["method"] = json.dumps(_method_entry(method))
+        out.attrs["method"] = json.dumps(method_entry(method))
     if hasattr(method, "seed"):
         out.attrs["seed"] = method.seed
     return out
@@ -66,7 +66,7 @@ def dataset(
 def array(problem: Problem, name: str, values: Any, coords: dict[str, Any]) -> xr.DataArray:
     """One labelled function, its axes in the order of `coords`."""
     attrs = attributes(problem) | {"long_name": LONG_NAMES[name]}
-    return xr.DataArray(values, _labelled(coords), tuple(coords), name, attrs)
+    return xr.DataArray(values, labelled(coords), tuple(coords), name, attrs)
 
 
 def long_name(name: str) -> str:
@@ -140,11 +140,13 @@ def attributes(problem: Problem) -> dict[str, Any]:
     return {"problem": json.dumps(problem.to_dict()), "version": __version__}
 
 
-def _method_entry(method: Any) -> dict[str, Any]:
-    return {"name": type(method).__name__, **dataclasses.asdict(method)}
+def method_entry(method: Any) -> dict[str, Any]:
+    """Name and settings of a method, as plain strings and numbers."""
+    return {"name": type(method).__name__, **vars(method)}
 
 
-def _labelled(coords: dict[str, Any]) -> dict[str, xr.Variable]:
+def labelled(coords: dict[str, Any]) -> dict[str, xr.Variable]:
+    """Return coordinates with their long names."""
     return {
         name: xr.Variable(
             () if np.ndim(value) == 0 else (name,), value, {"long_name": LONG_NAMES[name]}

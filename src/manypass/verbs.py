@@ -118,15 +118,20 @@ def _law(eigenvalues: Any) -> spectrum.Spectrum | None:
     return None if eigenvalues is None else spectrum.empirical(eigenvalues)
 
 
-def _method(problem: Problem, method: Method | str) -> Method:
-    checked(problem)
+def resolve(problem: Problem, method: Method | str) -> Method:
+    """Return the method itself, or the one that "auto" stands for."""
     chosen: Any = method
     if isinstance(method, str) and method == "auto":
         chosen = Exact() if Exact().refusal(problem) is None else DMFT()
     offered = all(hasattr(chosen, name) for name in ("refusal", "solve", "steady_state"))
     if not offered or isinstance(chosen, type):
         raise ValueError(f"`method` must be 'auto' or a method such as Exact(), got {method!r}")
+    return chosen  # type: ignore[no-any-return]
+
+
+def _method(problem: Problem, method: Method | str) -> Method:
+    chosen = resolve(checked(problem), method)
     reason = chosen.refusal(problem)
     if reason:
         raise ValueError(reason)
-    return chosen  # type: ignore[no-any-return]
+    return chosen

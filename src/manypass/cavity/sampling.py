@@ -19,19 +19,22 @@ from manypass.problem import Problem
 from manypass.rules import Hebbian
 
 CHUNK = 8192  # examples sampled at once: bounds the memory
-PILOT = 4096  # examples that decide how much of the past matters
+FEW = 512  # at once, if an accuracy decides when it is enough
+PILOT = 1024  # examples that decide how much of the past matters
 MOVED = 1e-4  # how far the pilot's training error may move when the past is doubled
 MOST_INSTANTS = 1500.0  # learning instants of one example: the work grows as their square
 Measure = Callable[[int, np.random.Generator], dict[str, Array]]
 
 
-def chunks(measure: Measure, samples: int, seed: Any) -> Iterator[dict[str, Array]]:
+def chunks(
+    measure: Measure, samples: int, seed: Any, size: int = CHUNK
+) -> Iterator[dict[str, Array]]:
     """Yield measure(count, rng) for chunks of examples: the same on any number of threads."""
-    pieces = range(math.ceil(samples / CHUNK))
+    pieces = range(math.ceil(samples / size))
 
     def piece(i: int) -> dict[str, Array]:
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i,)))
-        return measure(min(CHUNK, samples - i * CHUNK), rng)
+        return measure(min(size, samples - i * size), rng)
 
     return in_order(piece, pieces, os.cpu_count() or 1)
 
@@ -46,7 +49,8 @@ def sample_average(
     """
     count, sums, squares = 0, Counter[str](), Counter[str]()
     out: dict[str, float] = {}
-    for i, values in enumerate(chunks(measure, samples, seed)):
+    size = CHUNK if accuracy is None else FEW
+    for i, values in enumerate(chunks(measure, samples, seed, size)):
         for name, value in values.items():
             sums[name] += value.sum()
             squares[name] += (value**2).sum()

@@ -1,55 +1,92 @@
-"""The paper's figures, computed at the paper's own parameters."""
+"""The paper's figures, and one that it could not draw, computed at the paper's own parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
-import numpy as np
+import matplotlib as mpl
+import xarray as xr
 
-from manypass import plot, results
-from manypass.exact.method import Exact
-from manypass.problem import Problem, Teacher
-from manypass.rules import Adaline
-from manypass.simulation.method import Simulation
-from manypass.verbs import solve
+from manypass import plot
+from manypass.reproduce import figure1, figure2, figure3, figure4, figure5
+from manypass.reproduce.parts import Part, Parts, Scale
+from manypass.reproduce.report import Chapter, write_report
+from manypass.reproduce.style import LOOK
 
-
-def figure_2(folder: Path) -> list[Path]:
-    """Adaline, α = 1.2, v = 1.9, λ = 0.8: theory, and simulations of 100 networks, N = 500."""
-    problem = Problem(Teacher(alpha=1.2), Adaline(), rate=1.9, decay=0.8)
-    theory = solve(problem, np.linspace(0, 6, 301))
-    sampled = solve(problem, 6 * np.linspace(0, 1, 31) ** 2, Exact(samples=500_000, seed=0))
-    data = solve(problem, np.linspace(0, 6, 25), Simulation(n=500, samples=100, seed=0))
-    names = (
-        "figure2.png",
-        "figure2.pdf",
-        "figure2-theory.nc",
-        "figure2-training-error.nc",
-        "figure2-simulation.nc",
-    )
-    paths = [folder / name for name in names]
-    figure, (left, right) = plot.new_figure(2)
-    plot.curves(theory, data, variables=plot.ORDER_PARAMETERS, ax=left)
-    plot.curves(theory, variables=["Eg"], ax=right)
-    plot.curves(sampled, variables=["Et"], ax=right)
-    plot.curves(data, variables=plot.ERRORS, ax=right)
-    for path in paths[:2]:
-        plot.save_figure(figure, path)
-    for result, path in zip((theory, sampled, data), paths[2:], strict=True):
-        results.save(result, path)
-    return paths
+FIGURES: dict[int, ModuleType] = {1: figure1, 2: figure2, 3: figure3, 4: figure4, 5: figure5}
 
 
-FIGURES: dict[int, Callable[[Path], list[Path]]] = {2: figure_2}
+def reproduce(
+    figures: Sequence[int],
+    folder: Path,
+    *,
+    seed: int = 0,
+    quick: bool = False,
+    progress: bool = False,
+) -> list[Path]:
+    """Compute the asked figures, all by default, into a folder; return the files written.
 
-
-def reproduce(figures: list[int], folder: Path) -> list[Path]:
-    """Compute the asked figures, all by default, into a folder; return the files written."""
-    for number in figures:
+    Every piece is kept in `folder/parts` when it is finished, so that an interrupted run goes on
+    where it was. Each figure gets a .pdf, a .png and a .nc with every plotted number; report.md
+    and report.html show them with captions and say how well symbols and lines agree.
+    """
+    chosen = list(dict.fromkeys(figures)) or list(FIGURES)
+    for number in chosen:
         if number not in FIGURES:
             raise ValueError(
                 f"`figures` must be among {', '.join(map(str, FIGURES))}, got {number}"
             )
     folder.mkdir(parents=True, exist_ok=True)
-    return [path for number in figures or FIGURES for path in FIGURES[number](folder)]
+    scale = Scale(seed, quick)
+    work = {number: FIGURES[number].parts(scale) for number in chosen}
+    clock = Clock(sum(part.seconds for parts in work.values() for part in parts), progress)
+    written, chapters = [], []
+    for number in chosen:
+        kept = folder / "parts" / f"figure{number}"
+        kept.mkdir(parents=True, exist_ok=True)
+        parts = {part.name: clock.get(part, kept) for part in work[number]}
+        files, chapter = _figure(number, parts, folder)
+        written += files
+        chapters.append(chapter)
+    clock.close()
+    return [*written, *write_report(folder, chapters, scale)]
+
+
+def _figure(number: int, parts: Parts, folder: Path) -> tuple[list[Path], Chapter]:
+    module, written = FIGURES[number], []
+    with mpl.rc_context(LOOK):
+        pictures = module.draw(parts)
+        for name, figure in pictures.items():
+            for suffix in (".png", ".pdf"):
+                written.append(folder / f"{name}{suffix}")
+                plot.save_figure(figure, written[-1])
+    numbers = folder / f"figure{number}.nc"
+    xr.DataTree.from_dict(dict(parts)).to_netcdf(numbers, engine="h5netcdf")
+    panels = module.panels(parts)
+    return [*written, numbers], Chapter(number, list(pictures), module.CAPTION, panels)
+
+
+class Clock:
+    """Shows what is computed and how long the rest will take; adds up the time of theory."""
+
+    def __init__(self, expected: float, progress: bool) -> None:
+        from tqdm import tqdm
+
+        layout = "{desc:<34}{percentage:3.0f}%|{bar}| {elapsed} spent, {remaining} left"
+        self.bar = tqdm(total=expected, bar_format=layout, disable=not progress)
+        self.spent = {"theory": 0.0, "simulation": 0.0}
+
+    def get(self, part: Part, folder: Path) -> xr.Dataset:
+        """Get one part and move on."""
+        self.bar.set_description_str(f"{folder.name} {part.name}")
+        result, seconds = part.get(folder)
+        self.spent["theory" if part.theory else "simulation"] += seconds
+        self.bar.update(part.seconds)
+        return result
+
+    def close(self) -> None:
+        """Say how long it took."""
+        self.bar.close()
+        print(", ".join(f"{what} {seconds:.0f} s" for what, seconds in self.spent.items()))

@@ -1,0 +1,116 @@
+"""How well symbols and lines agree: z-scores, what finite size does to them, and a verdict."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import xarray as xr
+from scipy.stats import t as student
+
+from manypass.checks import Array
+
+AXES = {"t": "t", "rate": "v", "x": "ỹx"}
+ENOUGH = 10  # networks to judge by
+SURE = 0.01  # chance of a false alarm in a panel
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """One plotted symbol and the theory that it should lie on."""
+
+    name: str
+    at: str
+    theory: float
+    value: float
+    error: float
+    z: float
+    z_infinite: float = math.nan  # after extrapolation from two sizes to N → ∞
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The symbols of one panel, and how many samples stand behind each error bar."""
+
+    title: str
+    symbols: list[Symbol]
+    samples: int
+    remarks: list[str] = field(default_factory=list)
+
+    def worst(self, infinite: bool = False) -> tuple[Symbol, float]:
+        """Symbol with the largest |z|, and the chance that one of so many is larger."""
+        scores = [s.z_infinite if infinite else s.z for s in self.symbols]
+        found = int(np.argmax(np.abs(scores)))
+        chance = 2 * student.sf(abs(scores[found]), self.samples - 1) * len(scores)
+        return self.symbols[found], min(float(chance), 1.0)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing speaks against the theory for N → ∞."""
+        if self.worst()[1] >= SURE:
+            return True
+        extrapolated = not any(math.isnan(s.z_infinite) for s in self.symbols)
+        return extrapolated and self.worst(infinite=True)[1] >= SURE
+
+    @property
+    def verdict(self) -> str:
+        """One plain sentence."""
+        worst, chance = self.worst()
+        where = f"{worst.name} at {worst.at}"
+        largest = f"the largest of {len(self.symbols)} z-scores is {abs(worst.z):.1f} ({where})"
+        if math.isnan(worst.z_infinite) and self.samples < ENOUGH:
+            return f"{largest[0].upper()}{largest[1:]}; no verdict from so few networks."
+        if chance >= SURE:
+            return f"Agrees: {largest}."
+        off = f"{(worst.value / worst.theory - 1):+.1%}" if worst.theory else "off"
+        if self.agrees:
+            left, _ = self.worst(infinite=True)
+            return (
+                f"Agrees for N → ∞. The finite size shows: {largest}, {off}; extrapolated from two "
+                f"sizes as 1/N, the largest is {abs(left.z_infinite):.1f} "
+                f"({left.name} at {left.at})."
+            )
+        return f"Disagrees: {largest}, {off}."
+
+
+def compare(
+    names: Sequence[str],
+    theory: xr.Dataset,
+    large: xr.Dataset,
+    small: xr.Dataset | None = None,
+    label: str = "",
+) -> Iterator[Symbol]:
+    """Symbols along the one dimension of `large`; `small` is the same of half the size."""
+    dim = str(next(iter(large[names[0]].dims)))
+    moved = large[dim] > 0 if dim == "t" else slice(None)  # at t = 0 nothing is to be compared
+    large = large.isel({dim: moved})
+    small = small if small is None else small.isel({dim: moved})
+    for name in names:
+        line = theory[name].sel({dim: large[dim]}, method="nearest").values
+        blur = np.zeros(line.size)
+        if f"{name}_se" in theory:
+            blur = theory[f"{name}_se"].sel({dim: large[dim]}, method="nearest").values
+        value, error = large[name].values, large[f"{name}_se"].values
+        z = ratio(value - line, np.hypot(error, blur))
+        z_infinite = np.full(line.size, np.nan)
+        if small is not None:
+            limit = 2 * value - small[name].values
+            spread = np.sqrt(4 * error**2 + small[f"{name}_se"].values ** 2 + blur**2)
+            z_infinite = ratio(limit - line, spread)
+        for i, x in enumerate(large[dim].values):
+            at = f"{AXES[dim]} = {x:.4g}" + label
+            yield Symbol(name, at, line[i], value[i], error[i], z[i], z_infinite[i])
+
+
+def ratio(difference: Array, error: Array) -> Array:
+    """Return z-scores; where nothing scatters (no error in any network), equal is equal."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.abs(difference) < 1e-9, 0.0, difference / error)
+
+
+def samples_of(result: xr.Dataset) -> int:
+    """Return the number of networks behind the error bars of a result."""
+    return int(json.loads(result.attrs["method"])["samples"])

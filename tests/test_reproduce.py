@@ -1,0 +1,128 @@
+"""The paper's figures: what is written, that a run goes on, and that verdicts can be bad."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import manypass as mp
+from manypass.cli import main
+from manypass.reproduce import FIGURES, agreement, figure2, reproduce
+from manypass.reproduce.agreement import Panel, Symbol, compare
+from manypass.reproduce.parts import Scale
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("figures")
+    main(["reproduce", "2", "4", "--quick", "--out", str(made)])
+    return made
+
+
+def test_files_of_a_run(folder, capsys):
+    pictures = {"figure2", "figure2-size", "figure4"}
+    names = {p.name for p in folder.iterdir()}
+    assert names == {
+        *(f"{name}{suffix}" for name in pictures for suffix in (".png", ".pdf")),
+        *("figure2.nc", "figure4.nc", "report.md", "report.html", "parts"),
+    }
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert "![figure4](figure4.png)" in text
+    assert "| Fig. 2(a) |" in text
+    assert "(figure2-size.png)" in text
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "http" not in page  # nothing from outside
+    assert page.count("<tr><td>") == text.count("| R |") + text.count("| Q |") + text.count(
+        "| F2 |"
+    ) + text.count("| Eg |") + text.count("| Et |") + text.count("\n| Fig.")
+
+
+def test_the_file_of_a_figure_holds_every_plotted_number(folder):
+    tree = xr.open_datatree(folder / "figure2.nc", engine="h5netcdf")
+    theory = tree["theory"].to_dataset()
+    assert np.isclose(theory.Eg[-1], 0.33838, atol=1e-4)
+    assert mp.problem_of(theory) == figure2.PROBLEM
+    assert {"R", "R_se", "Et", "Et_se"} <= set(tree["simulation"].data_vars)
+    tree.close()
+    windows = xr.open_datatree(folder / "figure4.nc", engine="h5netcdf")
+    lines = [windows[f"theory-{t}"].Eg for t in (0, 2, 5, 10, 20)]
+    at_zero = [float(line[0]) for line in lines]
+    assert np.ptp(at_zero) < 1e-3  # all τ meet at v = 0 ...
+    assert min(float(line[-1]) for line in lines) > 0.45  # ... and diverge at one v_c
+    middle = [float(line.sel(rate=1.6, method="nearest")) for line in lines]
+    assert np.all(np.diff(middle) < -0.005)
+    windows.close()
+
+
+def test_a_run_goes_on_where_it_was(folder, monkeypatch):
+    parts = sorted((folder / "parts" / "figure4").iterdir())
+    ages = {p.name: p.stat().st_mtime_ns for p in parts}
+    before = mp.load(parts[0])
+    parts[0].write_bytes(b"damaged")
+    parts[1].unlink()
+    reproduce([4], folder, quick=True)
+    again = {p.name: p.stat().st_mtime_ns for p in (folder / "parts" / "figure4").iterdir()}
+    assert again.keys() == ages.keys()
+    assert {name for name in ages if again[name] != ages[name]} == {parts[0].name, parts[1].name}
+    xr.testing.assert_identical(mp.load(parts[0]), before)  # the same seed, the same numbers
+
+
+def test_an_interrupted_run_keeps_what_is_finished(tmp_path, monkeypatch):
+    real = mp.Simulation.steady_state
+
+    def interrupted(self, problem, *, window):
+        if window == 5:
+            raise KeyboardInterrupt
+        return real(self, problem, window=window)
+
+    monkeypatch.setattr(mp.Simulation, "steady_state", interrupted)
+    monkeypatch.setattr("manypass.reproduce.figure4.RATES", np.array([0.5, 1.0]))
+    with pytest.raises(KeyboardInterrupt):
+        reproduce([4], tmp_path, quick=True)
+    kept = {p.name.rsplit("-", 1)[0] for p in (tmp_path / "parts" / "figure4").iterdir()}
+    assert kept == {"theory-0", "simulation-0", "theory-2", "simulation-2", "theory-5"}
+
+
+def test_every_figure_names_what_it_computes():
+    for number, module in FIGURES.items():
+        for quick in (False, True):
+            parts = module.parts(Scale(0, quick))
+            files = [part.file() for part in parts]
+            assert len(set(files)) == len(parts), number
+        other = [part.file() for part in module.parts(Scale(1, False))]
+        same = set(other) & {part.file() for part in module.parts(Scale(0, False))}
+        exact = {p.file() for p in module.parts(Scale(0, False)) if p.theory}
+        assert same <= exact, number  # another seed, other simulations
+
+
+def symbols(z, z_infinite=np.nan, count=20):
+    first = Symbol("F2", "t = 1", 1.0, 1.0 + 0.01 * z, 0.01, z, z_infinite)
+    return [first] + [Symbol("R", "t = 1", 1.0, 1.0, 0.01, 0.5, 0.5)] * (count - 1)
+
+
+def test_verdicts():
+    assert Panel("a", symbols(3.0), 100).verdict.startswith("Agrees: the largest of 20 z-scores")
+    assert Panel("a", symbols(4.5), 100).verdict.startswith("Disagrees")
+    finite = Panel("a", symbols(4.5, 1.0), 100)
+    assert finite.agrees
+    assert "+4.5%" in finite.verdict
+    assert finite.verdict.startswith("Agrees for N → ∞. The finite size shows")
+    assert Panel("a", symbols(4.5, 4.5), 100).verdict.startswith("Disagrees")
+    assert "no verdict" in Panel("a", symbols(4.5), 5).verdict
+    assert Panel("a", symbols(4.5), 11).agrees  # few networks: error bars are uncertain
+
+
+def test_a_theory_that_is_two_per_cent_off_is_found_out():
+    problem = figure2.PROBLEM.replace(task="regression")
+    t = np.linspace(0, 4, 9)
+    theory = mp.solve(problem, t)
+    large, small = (
+        mp.solve(problem, t, mp.Simulation(n=n, samples=s, seed=n))
+        for n, s in ((200, 800), (100, 1600))
+    )
+    names = ["R", "Q", "Eg"]
+    right = Panel("", list(compare(names, theory, large, small)), 800)
+    assert len(right.symbols) == 3 * 8  # t = 0 is not compared
+    assert right.agrees
+    wrong = Panel("", list(compare(names, theory * 1.02, large, small)), 800)
+    assert wrong.verdict.startswith("Disagrees")
+    assert agreement.samples_of(large) == 800

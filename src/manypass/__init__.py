@@ -24,6 +24,9 @@ _HOMES = {
     "exact.two_time": ("example_response", "force_autocorrelation"),
     "simulation.method": ("Simulation",),
     "simulation.cavity": ("cavity_experiment",),
+    "sweeps.best": ("best",),
+    "sweeps.grid": ("Grid",),
+    "sweeps.run": ("sweep",),
     "verbs": ("critical_rate", "slow_mode", "solve", "steady_state"),
     "results": ("load", "problem_of", "save"),
 }
@@ -60,6 +63,9 @@ if TYPE_CHECKING:
     from manypass.rules import Rule as Rule
     from manypass.simulation.cavity import cavity_experiment as cavity_experiment
     from manypass.simulation.method import Simulation as Simulation
+    from manypass.sweeps.best import best as best
+    from manypass.sweeps.grid import Grid as Grid
+    from manypass.sweeps.run import sweep as sweep
     from manypass.verbs import critical_rate as critical_rate
     from manypass.verbs import slow_mode as slow_mode
     from manypass.verbs import solve as solve

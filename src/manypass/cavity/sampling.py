@@ -133,6 +133,8 @@ def adaline_training_error(
     """Et and Et_se of on-line Adaline classification at times t; inf is the steady state."""
     tolerance = MOVED if accuracy is None else min(MOVED, accuracy / 3)
     memory, rows = Memory(problem, float(t.max()), tolerance), []
+    if accuracy is not None:  # the past that is left out has its share
+        accuracy = math.sqrt(accuracy**2 - memory.moved**2)
     for i, time in enumerate(t):
         if time == 0:  # J = 0: a guess
             rows.append({"Et": 0.5, "Et_se": 0.0})

@@ -43,10 +43,10 @@ class Parser(argparse.ArgumentParser):
         fail(message)
 
 
-def fail(message: str) -> NoReturn:
-    """Say on one line of stderr what is wrong and exit with code 2."""
+def fail(message: str, code: int = 2) -> NoReturn:
+    """Say on one line of stderr what is wrong and exit."""
     print(f"manypass: {' '.join(message.split())}", file=sys.stderr)
-    raise SystemExit(2)
+    raise SystemExit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -114,6 +114,17 @@ def parser() -> Parser:
 
     text = "The rate v_c above which learning diverges, and the slow mode if --rate is given."
     command("critical-rate", run_critical_rate, text, parents=given)
+
+    text = "Many problems: a grid over any fields, from a plan in TOML; goes on where it was."
+    many = command("sweep", run_sweep, text)
+    many.add_argument("plan", help="TOML file: a problem, and a table [sweep]")
+    many.add_argument("--out", default="sweep", help="folder to keep points in (default: sweep)")
+    who = many.add_mutually_exclusive_group()
+    who.add_argument("--workers", type=int, help="local processes (default: one per core)")
+    who.add_argument("--cluster", metavar="tcp://HOST:PORT", help="address of a Dask scheduler")
+    who.add_argument(
+        "--slurm", type=int, metavar="JOBS", help="Slurm jobs, with the plan's table [slurm]"
+    )
 
     text = "The paper's figures 1 to 4, and a fifth for Adatron; by default all."
     again = command("reproduce", run_reproduce, text)
@@ -184,6 +195,41 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
     if "rate" in entries:
         print(f"v/v_c = {problem.rate / limit:.6f}")
         print(f"slow mode = {verbs.slow_mode(problem):.6f}")
+
+
+def run_sweep(arguments: argparse.Namespace) -> None:
+    """Compute the points of a plan and say which have no answer."""
+    from contextlib import nullcontext
+
+    from manypass.sweeps import clusters
+    from manypass.sweeps.plan import read_plan
+    from manypass.sweeps.run import closing_table, sweep
+
+    plan = read_plan(arguments.plan)
+    if arguments.slurm is not None:
+        place: Any = clusters.slurm(arguments.slurm, plan.slurm)
+    elif arguments.cluster:
+        place = clusters.running(arguments.cluster)
+    else:
+        place = nullcontext()
+    try:
+        with place as client:
+            found = sweep(
+                plan.grid,
+                plan.method,
+                times=plan.times,
+                window=plan.window,
+                two_time=plan.two_time,
+                out=arguments.out,
+                workers=arguments.workers,
+                client=client,
+                progress=sys.stderr.isatty(),
+            )
+    except KeyboardInterrupt as stop:
+        fail(f"interrupted: {' '.join(stop.__notes__)}", 130)
+    for line in closing_table(found):
+        print(line)
+    print(f"{Path(arguments.out) / 'sweep.nc'}: {dict(found.sizes)}")
 
 
 def run_reproduce(arguments: argparse.Namespace) -> None:

@@ -106,10 +106,26 @@ def read_method(arguments: argparse.Namespace, problem: Problem) -> Any:
     for key, value in given.items():
         if key not in SETTINGS[name]:
             raise ValueError(f"--{key} (got {value!r}) is no setting of --method {name}")
+    return make_method(name, given)
+
+
+def make_method(name: str, settings: dict[str, Any]) -> Any:
+    """Return the method of a name, or "auto"."""
+    if name not in ("auto", *SETTINGS) or (name == "auto" and settings):
+        raise ValueError(
+            f"`method` must be one of auto, {', '.join(SETTINGS)} (auto has no settings), "
+            f"got {name!r}"
+        )
+    for key in settings:
+        if key not in SETTINGS[name]:
+            allowed = ", ".join(SETTINGS[name]) or "none"
+            raise ValueError(f"`{key}` is no setting of method {name}: it has {allowed}")
+    if name == "auto":
+        return "auto"
     if name == "simulation":
         from manypass.simulation.method import Simulation
 
-        return Simulation(**given)
+        return Simulation(**settings)
     if name == "mean-force":
         from manypass.exact.mean_force import MeanForce
 
@@ -117,8 +133,10 @@ def read_method(arguments: argparse.Namespace, problem: Problem) -> Any:
     if name == "dmft":
         from manypass.cavity.method import DMFT
 
-        return DMFT(**given)
-    return Exact(**given)
+        return DMFT(**settings)
+    from manypass.exact.method import Exact
+
+    return Exact(**settings)
 
 
 def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:

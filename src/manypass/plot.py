@@ -14,6 +14,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from manypass.maps import heatmap as heatmap
+from manypass.maps import lines as lines
+
 SYMBOLS = {
     "R": r"$R(t)$",
     "Q": r"$C(t,t)$",

@@ -1,0 +1,170 @@
+"""Pictures of sweeps: maps of two fields with the critical rate, and families of lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+
+from manypass import results, verbs
+from manypass.rules import Adaline
+
+NAMES = {"rate": "$v$", "decay": r"$\lambda$", "alpha": r"$\alpha$", "noise": r"$\epsilon$"}
+NAMES |= {"temperature": "$T$", "window": r"$\tau$", "kappa": r"$\kappa$", "t": "$t$"}
+
+
+def heatmap(
+    result: xr.Dataset,
+    variable: str = "Eg",
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one result of a sweep as a map of two fields; on a (v, λ) map also the line v_c.
+
+    Parameters
+    ----------
+    result : xarray.Dataset
+        What `sweep` returned, reduced to two dimensions by `isel` or `sel`.
+    variable : str
+        What to show.
+    x, y : str, optional
+        Fields on the axes; by default the first and the second dimension.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    values = _values(result, variable, 2)
+    x, y = x or str(values.dims[0]), y or str(values.dims[1])
+    if {x, y} != set(values.dims):
+        raise ValueError(f"`x` and `y` must be {' and '.join(map(str, values.dims))}, got {x}, {y}")
+    ax = ax or _new()
+    shown = values.transpose(y, x)
+    image = ax.pcolormesh(_ticks(values[x]), _ticks(values[y]), shown, shading="nearest")
+    bar = ax.figure.colorbar(image, ax=ax)
+    bar.set_label(_symbol(variable))
+    _axis(ax, "x", values[x])
+    _axis(ax, "y", values[y])
+    if {x, y} == {"rate", "decay"}:
+        _critical_line(ax, result, x, values)
+    return ax
+
+
+def lines(
+    result: xr.Dataset,
+    variable: str = "Eg",
+    *,
+    x: str | None = None,
+    by: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one result of a sweep against one field, a line for each value of another.
+
+    Parameters
+    ----------
+    result : xarray.Dataset
+        What `sweep` returned, reduced to one or two dimensions.
+    variable : str
+        What to show, with its error bars if it has any.
+    x, by : str, optional
+        The field on the axis, by default the first dimension, and the field that tells the lines
+        apart.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    values = _values(result, variable, 1, 2)
+    x = x or str(values.dims[0])
+    if x not in values.dims:
+        raise ValueError(f"`x` must be among {', '.join(map(str, values.dims))}, got {x!r}")
+    others = [str(dim) for dim in values.dims if dim != x]
+    if by is not None and by not in others:
+        raise ValueError(f"`by` must be {' or '.join(others) or 'left out'}, got {by!r}")
+    ax = ax or _new()
+    steps = values[others[0]].values if others else [None]
+    error = result.get(f"{variable}_se")
+    for i, step in enumerate(steps):
+        one = {} if step is None else {others[0]: i}
+        colour = colormaps["viridis"](0.9 * i / max(len(steps) - 1, 1))
+        label = None if step is None else f"{_symbol(others[0])} = {_label(step)}"
+        bars = None if error is None else error.isel(one)
+        place = _ticks(values[x])
+        ax.errorbar(place, values.isel(one), bars, color=colour, label=label, lw=1.2, capsize=1.5)
+    _axis(ax, "x", values[x])
+    ax.set_ylabel(_symbol(variable))
+    if others:
+        ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def _values(result: Any, variable: str, *sizes: int) -> xr.DataArray:
+    if not isinstance(result, xr.Dataset) or "error" not in result:
+        raise ValueError("`result` must be a dataset from sweep()")
+    held = [str(n) for n in result.data_vars if n != "error" and not str(n).endswith("_se")]
+    if variable not in held:
+        raise ValueError(f"`variable` must be among {', '.join(held)}, got {variable!r}")
+    values = result[variable].squeeze()
+    if values.ndim not in sizes:
+        dims = ", ".join(f"{dim} ({size})" for dim, size in values.sizes.items())
+        raise ValueError(
+            f"`result` must have {' or '.join(map(str, sizes))} dimensions, got {dims or 'none'}: "
+            "choose by result.sel(...) or result.isel(...)"
+        )
+    return values
+
+
+def _ticks(coordinate: xr.DataArray) -> Any:
+    """Return numbers as they are; words by their order."""
+    return coordinate.values if coordinate.dtype.kind in "iuf" else np.arange(coordinate.size)
+
+
+def _axis(ax: Axes, which: str, coordinate: xr.DataArray) -> None:
+    """Label an axis; values that grow by a constant factor get a logarithmic scale."""
+    ax.set(**{f"{which}label": _symbol(str(coordinate.name))})
+    values = coordinate.values
+    if coordinate.dtype.kind not in "iuf":
+        ax.set(**{f"{which}ticks": np.arange(values.size), f"{which}ticklabels": list(values)})
+    elif values.size > 2 and np.all(values > 0):
+        ratios = values[1:] / values[:-1]
+        if np.ptp(ratios) < 1e-6 * ratios[0] and ratios[0] > 1.05:
+            ax.set(**{f"{which}scale": "log"})
+
+
+def _critical_line(ax: Axes, result: xr.Dataset, x: str, values: xr.DataArray) -> None:
+    """Draw v_c(λ), beyond which there is no steady state."""
+    problem = results.problem_of(result)
+    if not isinstance(problem.rule, Adaline) or problem.mode != "online":
+        return
+    decays = values["decay"].values
+    limits = [verbs.critical_rate(problem.replace(decay=decay)) for decay in decays]
+    bounds = ax.get_xlim(), ax.get_ylim()
+    pair = (limits, decays) if x == "rate" else (decays, limits)
+    ax.plot(*pair, color="#d55e00", lw=1.5, label=r"$v_c$")
+    ax.set(xlim=bounds[0], ylim=bounds[1])
+    ax.legend(fontsize="small")
+
+
+def _symbol(name: str) -> str:
+    from manypass.plot import SYMBOLS
+
+    return NAMES.get(name) or SYMBOLS.get(name, name)
+
+
+def _label(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _new() -> Axes:
+    from manypass.plot import new_figure
+
+    return new_figure(1)[1][0]

@@ -1,0 +1,1 @@
+"""Many problems at once: grids, where their points are kept, and who computes them."""

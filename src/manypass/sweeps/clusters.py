@@ -1,0 +1,48 @@
+"""Dask clusters: one that runs already, or jobs of a Slurm queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+NEEDED = "needs Dask: pip install 'manypass[cluster]'"
+
+
+@contextmanager
+def running(address: str, timeout: float = 10.0) -> Iterator[Any]:
+    """Connect to the scheduler at an address such as tcp://host:8786."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError(f"`cluster` {NEEDED}") from None
+    try:
+        client = Client(address, timeout=timeout, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"`cluster` {address!r} does not answer: {error}") from None
+    try:
+        if not client.ncores():
+            client.wait_for_workers(1, timeout=timeout)
+        yield client
+    except TimeoutError:
+        raise ValueError(f"`cluster` {address!r} has no workers") from None
+    finally:
+        client.close()
+
+
+@contextmanager
+def slurm(jobs: int, settings: dict[str, Any]) -> Iterator[Any]:
+    """Start so many Slurm jobs, each a Dask worker with the settings of dask-jobqueue."""
+    try:
+        from dask_jobqueue.slurm import SLURMCluster
+        from distributed import Client
+    except ImportError:
+        raise ValueError(f"`slurm` {NEEDED}") from None
+    try:
+        cluster = SLURMCluster(**{"cores": 1, "processes": 1, "memory": "2GB"} | settings)
+    except TypeError as error:
+        raise ValueError(f"`slurm` has an unknown setting: {error}") from None
+    with cluster, Client(cluster, set_as_default=False) as client:
+        cluster.scale(jobs=jobs)
+        client.wait_for_workers(1)
+        yield client

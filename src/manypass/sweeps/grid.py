@@ -1,0 +1,213 @@
+"""`Grid`: which problems a sweep asks for, and how their answers make one dataset."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from manypass import checks, results
+from manypass.problem import PROBLEM_FIELDS, TEACHER_FIELDS, Problem, checked
+from manypass.rules import Rule
+from manypass.sweeps.points import Answer, Point
+
+MOST_POINTS = 10_000_000
+Fields = dict[str, Any]
+
+
+class Grid:
+    """The product of axes; an axis is one field, or several that change together.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is not swept.
+    axes : mapping, optional
+        From a field to its values, or from a tuple of fields to a list of tuples of values: fields
+        that change together. A field is one of the problem (alpha, task, noise, rule, rate, decay,
+        temperature, mode), a parameter of its rule (kappa, width), `window`, `method`, or a
+        setting of the method (n, samples, seed, ...).
+    **fields : sequence
+        Further axes of one field each.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> mp.Grid(problem, rate=[0.5, 1.0, 1.5], decay=[0.1, 0.2]).shape
+    (3, 2)
+    >>> mp.Grid(problem, {("alpha", "decay"): [(1, 0.1), (2, 0.2)]}, noise=[0, 1, 2]).shape
+    (2, 3)
+    """
+
+    def __init__(
+        self, problem: Problem, axes: Mapping[Any, Any] | None = None, **fields: Any
+    ) -> None:
+        self.problem = checked(problem)
+        self.axes: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+        if axes is not None and not isinstance(axes, Mapping):
+            raise ValueError(f"`axes` must map fields to their values, got {axes!r:.60}")
+        for key, values in [*(axes or {}).items(), *fields.items()]:
+            names = (key,) if isinstance(key, str) else tuple(key)
+            self.axes[names] = _steps(names, values)
+        every = [name for names in self.axes for name in names]
+        for name in every:
+            if every.count(name) > 1:
+                raise ValueError(f"`{name}` is swept twice")
+        if not every:
+            raise ValueError("`axes` must name at least one field to sweep")
+        size = np.prod([float(len(steps)) for steps in self.axes.values()])
+        if size > MOST_POINTS:
+            raise ValueError(f"the grid has {size:.3g} points: at most {MOST_POINTS}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of steps along each axis."""
+        return tuple(len(steps) for steps in self.axes.values())
+
+    def points(
+        self, method: Any, times: Any = None, window: float = 0.0, two_time: bool = False
+    ) -> Iterator[Point | str]:
+        """Yield all points in order, or in place of one the reason why it cannot be asked."""
+        self.check_fields(method)
+        t = None if times is None else checks.increasing("times", times, results.LATEST)
+        when = None if t is None else tuple(t.tolist())
+        for steps in itertools.product(*self.axes.values()):
+            chosen = dict(zip(self._names, itertools.chain(*steps), strict=True))
+            try:
+                yield self._point(chosen, method, when, window, two_time)
+            except (ValueError, TypeError) as error:
+                yield str(error)
+
+    def _point(
+        self, chosen: Fields, method: Any, times: Any, window: float, two_time: bool
+    ) -> Point:
+        method, window = chosen.pop("method", method), chosen.pop("window", window)
+        if times is None:
+            window = checks.number("window", window, 0, results.LATEST)
+        rule = chosen.pop("rule", self.problem.rule)
+        inner = {k: chosen.pop(k) for k in list(chosen) if k in rule.parameters}
+        if inner:
+            rule = _with_parameters(rule, inner)
+        outer = {k: chosen.pop(k) for k in list(chosen) if k in PROBLEM_SIDE}
+        if chosen:
+            method = dataclasses.replace(method, **chosen)
+        return Point(self.problem.replace(rule=rule, **outer), method, times, window, two_time)
+
+    def check_fields(self, method: Any) -> None:
+        """Refuse a field that nobody has."""
+        methods = [method, *self._swept("method")]
+        rules = [self.problem.rule, *self._swept("rule")]
+        known = {"window", "method", "rule", *PROBLEM_SIDE}
+        known |= {name for rule in rules if isinstance(rule, Rule) for name in rule.parameters}
+        for each in methods:
+            if dataclasses.is_dataclass(each):
+                known |= {field.name for field in dataclasses.fields(each)}
+        for name in self._names:
+            if name not in known:
+                raise ValueError(
+                    f"`{name}` cannot be swept: choose from {', '.join(sorted(known))}"
+                )
+
+    def collect(self, answers: Sequence[Answer | str], attrs: Fields) -> xr.Dataset:
+        """One dataset on the swept fields; a point without an answer is NaN, with its `error`."""
+        count = len(answers)
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        inner: dict[str, list[str]] = {}
+        coords: dict[str, Any] = {}
+        errors = np.full(count, "", dtype=object)
+        for i, answer in enumerate(answers):
+            if isinstance(answer, str) or "error" in answer:
+                errors[i] = answer if isinstance(answer, str) else answer["error"]
+                continue
+            for name, (dims, values) in answer["values"].items():
+                if name in results.COORDINATES:
+                    coords[name] = values
+                    continue
+                if name not in found:
+                    found[name] = np.full((count, *np.shape(values)), np.nan)
+                    inner[name] = dims
+                found[name][i] = values
+        dims = self.dims
+        variables = {
+            name: xr.Variable(
+                (*dims, *inner[name]),
+                values.reshape(*self.shape, *values.shape[1:]),
+                {"long_name": results.long_name(name)},
+            )
+            for name, values in found.items()
+        }
+        note = {"long_name": "why there is no answer"}
+        variables["error"] = xr.Variable(dims, errors.reshape(self.shape), note)
+        axes = self._coordinates()
+        coords = {k: v for k, v in coords.items() if k not in axes}
+        return xr.Dataset(variables, results.labelled(coords) | axes, attrs)
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """An axis is called by its first field."""
+        return tuple(names[0] for names in self.axes)
+
+    def _coordinates(self) -> dict[str, xr.Variable]:
+        return {
+            name: xr.Variable(names[0], [_label(step[i]) for step in steps])
+            for names, steps in self.axes.items()
+            for i, name in enumerate(names)
+        }
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for names in self.axes for name in names]
+
+    def _swept(self, name: str) -> list[Any]:
+        return [
+            step[names.index(name)]
+            for names, steps in self.axes.items()
+            if name in names
+            for step in steps
+        ]
+
+    def plain(self) -> str:
+        """Return the axes as JSON, to be an attribute of the result."""
+        return json.dumps(
+            {", ".join(names): [list(map(_label, s)) for s in v] for names, v in self.axes.items()}
+        )
+
+
+PROBLEM_SIDE = {*PROBLEM_FIELDS, *TEACHER_FIELDS} - {"data", "rule"}
+
+
+def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
+    label = ", ".join(names)
+    if isinstance(values, str) or not np.iterable(values):
+        raise ValueError(f"`{label}` must have a list of values, got {values!r}")
+    steps = [_tuple(v) if len(names) > 1 else (v,) for v in values]
+    if not steps:
+        raise ValueError(f"`{label}` must have at least one value")
+    if any(len(step) != len(names) for step in steps):
+        raise ValueError(f"`{label}` change together: give a list of {len(names)} values each")
+    plain = [tuple(v.item() if isinstance(v, np.generic) else v for v in step) for step in steps]
+    if len(set(map(repr, plain))) < len(plain):
+        raise ValueError(f"`{label}` must not repeat a value")
+    return plain
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if np.iterable(value) and not isinstance(value, str) else (value,)
+
+
+def _label(value: Any) -> Any:
+    """Numbers and words stay; rules and methods are named."""
+    return value if isinstance(value, str | int | float) else repr(value)
+
+
+def _with_parameters(rule: Rule, changes: Fields) -> Rule:
+    parameters = {**rule.parameters, **changes}
+    if type(rule) is Rule:
+        return Rule(rule.force_function, rule.slope_function, **parameters)
+    return type(rule)(**parameters)

@@ -1,0 +1,117 @@
+"""A sweep from a TOML file: a problem, a method, and the fields that vary."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manypass import rules
+from manypass.flags import make_method, read_times
+from manypass.problem import TEACHER_FIELDS, Problem
+from manypass.sweeps.grid import Grid
+
+KEYS = ("method", "times", "window", "two_time", "sweep", "slurm")
+SCALES = ("linear", "log")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a plan file asks for."""
+
+    grid: Grid
+    method: Any
+    times: Any
+    window: float
+    two_time: bool
+    slurm: dict[str, Any]
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read a plan: the keys of a problem file and those in KEYS."""
+    try:
+        entries = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}") from None
+    except OSError as error:
+        raise ValueError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    if not isinstance(entries.get("sweep"), dict):
+        raise ValueError(f"{path} has no table [sweep] that names the fields to vary")
+    plan = {key: entries.pop(key) for key in KEYS if key in entries}
+    axes = _axes(plan["sweep"])
+    problem = Problem.from_dict(_filled(entries, axes))
+    times = plan.get("times")
+    return Plan(
+        Grid(problem, axes),
+        _method(plan.get("method", "auto")),
+        read_times(times) if isinstance(times, str) else times,
+        plan.get("window", 0.0),
+        bool(plan.get("two_time", False)),
+        plan.get("slurm", {}),
+    )
+
+
+def _filled(entries: dict[str, Any], axes: dict[Any, list[Any]]) -> dict[str, Any]:
+    """Let the first value of a swept field stand where the problem itself leaves it out."""
+    data = dict(entries.get("data", {}))
+    filled = {"rule": "adaline", **entries}
+    for names, steps in axes.items():
+        first = [(names, steps[0])] if isinstance(names, str) else zip(names, steps[0], strict=True)
+        for name, value in first:
+            if name in TEACHER_FIELDS:
+                data.setdefault(name, value)
+            elif name == "rate":
+                filled.setdefault(name, value)
+    return filled | {"data": data}
+
+
+def _axes(sweep: dict[str, Any]) -> dict[Any, list[Any]]:
+    """Return the axes: every key is one; each table in `together` is one of several fields."""
+    axes: dict[Any, list[Any]] = {}
+    together = sweep.pop("together", [])
+    for name, entry in sweep.items():
+        axes[name] = _values(name, entry)
+    if not isinstance(together, list) or not all(isinstance(t, dict) and t for t in together):
+        raise ValueError(f"`together` must be tables of fields, got {together!r:.60}")
+    for table in together:
+        columns = {name: _values(name, entry) for name, entry in table.items()}
+        sizes = {name: len(values) for name, values in columns.items()}
+        if len(set(sizes.values())) > 1:
+            raise ValueError(f"fields of a table `together` must be as long as each other: {sizes}")
+        axes[tuple(columns)] = list(zip(*columns.values(), strict=True))
+    return axes
+
+
+def _values(name: str, entry: Any) -> list[Any]:
+    """Read a list, or a range { from, to, count, scale }."""
+    if isinstance(entry, list):
+        convert = {"rule": rules.from_dict, "method": _method}.get(name, lambda value: value)
+        return [convert(value) for value in entry]
+    if not isinstance(entry, dict) or not {"from", "to", "count"} <= set(entry):
+        raise ValueError(
+            f"`{name}` must be a list or {{ from = ..., to = ..., count = ... }}, got {entry!r:.60}"
+        )
+    scale = entry.get("scale", "linear")
+    unknown = set(entry) - {"from", "to", "count", "scale"}
+    if unknown or scale not in SCALES:
+        raise ValueError(f"`{name}` has from, to, count and scale = 'linear' or 'log': {entry!r}")
+    first, last, count = entry["from"], entry["to"], entry["count"]
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (first, last))
+    if not numbers or not isinstance(count, int) or count < 1:
+        raise ValueError(f"`{name}` needs numbers from and to, and a whole count: {entry!r}")
+    if scale == "log" and min(first, last) <= 0:
+        raise ValueError(f"`{name}` needs from and to above 0 on a log scale: {entry!r}")
+    space: Any = np.geomspace if scale == "log" else np.linspace
+    values: list[Any] = space(first, last, count).tolist()
+    return values
+
+
+def _method(entry: Any) -> Any:
+    """Make a method from its name, or from a table with its name and settings."""
+    table = {"name": entry} if isinstance(entry, str) else entry
+    if not isinstance(table, dict) or "name" not in table:
+        raise ValueError(f"`method` must be a name or a table with `name`, got {entry!r:.60}")
+    return make_method(table["name"], {k: v for k, v in table.items() if k != "name"})

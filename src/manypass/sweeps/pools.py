@@ -1,0 +1,119 @@
+"""Who computes the points: local processes, any executor, or a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from manypass.sweeps.points import Point
+
+Outcome = tuple[str | None, str, float]  # answer or None, reason, seconds
+
+
+def compute(points: list[Point], threads: int) -> list[Outcome]:
+    """Answer points one after the other; whatever goes wrong with one stays with it."""
+    outcomes: list[Outcome] = []
+    with threadpool_limits(threads):
+        for point in points:
+            start = time.perf_counter()
+            text, reason = None, ""
+            try:
+                text = point.answer(threads)
+            except Exception as error:  # a sweep survives whatever happens to one point
+                reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            outcomes.append((text, reason, time.perf_counter() - start))
+    return outcomes
+
+
+class Pool:
+    """An executor that can be replaced when it breaks; nothing starts before it is needed.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a fresh `concurrent.futures` executor.
+    workers : int
+        How many points are computed at the same time.
+    threads : int
+        For each of them.
+    own : bool
+        Whether the executor is ours to shut down and to replace.
+    """
+
+    def __init__(
+        self, make: Callable[[], Executor], workers: int, threads: int, own: bool = True
+    ) -> None:
+        self.make, self.workers, self.threads, self.own = make, workers, threads, own
+        self.executor: Executor | None = None
+
+    def submit(self, points: list[Point]) -> Future[list[Outcome]]:
+        """Compute points somewhere else."""
+        if self.executor is None:
+            self.executor = self.make()
+        return self.executor.submit(compute, points, self.threads)
+
+    def renew(self) -> None:
+        """Leave a broken executor."""
+        self.close()
+        if not self.own:
+            raise RuntimeError(
+                "the `executor` is broken; what was finished is kept: call sweep again"
+            )
+
+    def close(self) -> None:
+        """Stop at once: what is still running is not wanted any more."""
+        if self.executor is None:
+            return
+        executor, self.executor = self.executor, None
+        if not self.own:
+            return
+        try:
+            executor.shutdown(wait=True, kill_workers=True)  # type: ignore[call-arg]
+        except TypeError:  # not a loky executor
+            executor.shutdown(wait=True, cancel_futures=True)
+
+
+def local(workers: int | None) -> Pool:
+    """Return processes on this machine, each with its share of the cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    workers = workers or cores or 1
+    threads = max(1, (cores or 1) // workers)
+
+    def make() -> Executor:
+        from loky.process_executor import ProcessPoolExecutor
+
+        made: Executor = ProcessPoolExecutor(workers, initializer=_begin, initargs=(os.getpid(),))
+        return made
+
+    return Pool(make, workers, threads)
+
+
+def given(executor: Executor) -> Pool:
+    """Return a pool of the caller's executor; as many points at once as it says it has workers."""
+    workers = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+    return Pool(lambda: executor, workers, 1, own=False)
+
+
+def dask(client: Any) -> Pool:
+    """Return a pool of the workers of a Dask client."""
+    cores = sum(client.ncores().values())
+    return Pool(lambda: client.get_executor(pure=False, retries=0), max(cores, 1), 1)
+
+
+def _begin(parent: int) -> None:
+    """Let the parent handle Ctrl-C, and end when it is gone, even by kill -9."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

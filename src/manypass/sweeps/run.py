@@ -1,0 +1,225 @@
+"""`sweep`: compute all points of a grid, keep each as it finishes, survive whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from manypass import checks, results, verbs
+from manypass.sweeps import pools
+from manypass.sweeps.grid import Grid
+from manypass.sweeps.points import Answer, Point, unseal
+from manypass.sweeps.store import Store
+
+AT_ONCE = 0.2  # seconds of work handed to a worker at once
+MOST_AT_ONCE = 200
+MISSING = "not computed"
+NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+DIED = "its worker process died, perhaps for lack of memory"
+
+
+def sweep(
+    grid: Grid,
+    method: Any = "auto",
+    *,
+    times: Any = None,
+    window: float = 0.0,
+    two_time: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    client: Any = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Answer every point of a grid: steady states or, with `times`, learning curves.
+
+    Parameters
+    ----------
+    grid : Grid
+        Which problems.
+    method : Method or "auto"
+        As for `solve`; its settings can be swept too.
+    times, two_time
+        As for `solve`; without times, steady states.
+    window : float
+        As for `steady_state`.
+    out : path, optional
+        Folder in which each point is kept as it finishes. A sweep that finds points there, be it
+        after an interrupt or with another grid, computes only what is missing.
+    workers : int, optional
+        Local processes; by default one per core.
+    executor : concurrent.futures.Executor, optional
+        Computes the points instead of local processes.
+    client : dask.distributed.Client, optional
+        Computes the points on its cluster.
+    progress : bool
+        Show how far it is, how fast, and the time left.
+
+    Returns
+    -------
+    xarray.Dataset
+        The results on the swept fields as dimensions, then t and s. A point that has no answer is
+        NaN and has its reason in `error`.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> found = mp.sweep(mp.Grid(problem, rate=[0.5, 1.0, 3.2]), workers=1)
+    >>> found.Eg.values.round(4)
+    array([0.262, 0.286,   nan])
+    >>> str(found.error[2].values)[:17]
+    'no steady state: '
+    """
+    if not isinstance(grid, Grid):
+        raise ValueError(f"`grid` must be a Grid(problem, rate=[...], ...), got {grid!r:.60}")
+    if workers is not None:
+        checks.count("workers", workers, 1, 1024)
+    if sum(given is not None for given in (workers, executor, client)) > 1:
+        raise ValueError("`workers`, `executor` and `client` exclude each other: give one")
+    verbs.resolve(grid.problem, method)  # raises if it is none
+    points = list(grid.points(method, times, window, two_time))
+    store = None if out is None else Store(Path(out) / "points")
+    answers: list[Answer | str] = [MISSING] * len(points)
+    missing = []
+    for i, point in enumerate(points):
+        known = None if isinstance(point, str) or store is None else store.get(point)
+        if isinstance(point, str):
+            answers[i] = point
+        elif known is not None:
+            answers[i] = known
+        else:
+            missing.append(i)
+
+    def keep(i: int, text: str | None, reason: str) -> None:
+        point = points[i]
+        if text is not None and store is not None and isinstance(point, Point):
+            store.put(point, text)
+        answers[i] = reason if text is None else unseal(text)
+
+    if client is not None:
+        pool = pools.dask(client)
+    else:
+        pool = pools.local(workers) if executor is None else pools.given(executor)
+    shown = _bar(len(points), len(points) - len(missing), progress)
+    try:
+        run({i: p for i in missing if isinstance(p := points[i], Point)}, keep, pool, shown.update)
+    except KeyboardInterrupt as stop:
+        kept = sum(not isinstance(answer, str) for answer in answers)
+        where = "nothing is kept: give `out`" if out is None else f"kept in {out}: sweep again"
+        stop.add_note(f"{kept} of {len(points)} points are finished and {where} to go on")
+        raise
+    finally:
+        shown.close()
+        pool.close()
+    found = grid.collect(answers, _attributes(grid, method, store))
+    if out is not None:
+        results.save(found, Path(out) / "sweep.nc")
+    return found
+
+
+def run(
+    points: dict[int, Point],
+    keep: Callable[[int, str | None, str], None],
+    pool: pools.Pool,
+    tick: Callable[[int], Any],
+) -> None:
+    """Compute points in small lots; a lot whose worker dies is tried again point by point."""
+    waiting, suspects = deque(points), deque[int]()
+    flying: dict[Future[list[pools.Outcome]], list[int]] = {}
+    pace = 0.0
+
+    def submit(lot: list[int]) -> None:
+        try:
+            flying[pool.submit([points[i] for i in lot])] = lot
+        except BrokenExecutor:  # noticed late
+            pool.renew()
+            flying[pool.submit([points[i] for i in lot])] = lot
+
+    alone = False
+    while waiting or suspects or flying:
+        if suspects and not flying:
+            submit([suspects.popleft()])  # alone, so that it is known who did it
+            alone = True
+        elif not suspects:
+            alone = False
+            size = 1 if not pace else min(max(int(AT_ONCE / pace), 1), MOST_AT_ONCE)
+            while waiting and len(flying) < 2 * pool.workers:
+                submit([waiting.popleft() for _ in range(min(size, len(waiting)))])
+        done, _ = wait(flying, return_when=FIRST_COMPLETED)
+        broken = False
+        for future in done:
+            lot = flying.pop(future)
+            try:
+                outcomes = future.result()
+            except BrokenExecutor:
+                broken = True
+                if alone:
+                    keep(lot[0], None, DIED)
+                    tick(1)
+                else:
+                    suspects.extend(lot)
+                continue
+            except Exception as error:  # a worker of a cluster that died too often
+                if len(lot) > 1:
+                    suspects.extend(lot)
+                else:
+                    keep(lot[0], None, f"{type(error).__name__}: {error}")
+                    tick(1)
+                continue
+            for i, (text, reason, _seconds) in zip(lot, outcomes, strict=True):
+                keep(i, text, reason)
+            pace = sum(outcome[2] for outcome in outcomes) / len(outcomes)
+            tick(len(lot))
+        if broken:
+            for lot in flying.values():
+                suspects.extend(lot)
+            flying.clear()
+            pool.renew()
+
+
+def closing_table(found: xr.Dataset) -> list[str]:
+    """Say which files were skipped, how many points have no answer, and why: a line each."""
+    skipped = json.loads(found.attrs.get("skipped", "{}"))
+    lines = [f"skipped {name}: {reason}" for name, reason in skipped.items()]
+    alike: dict[str, list[str]] = {}  # reasons that differ in their numbers only
+    for place in map(tuple, np.argwhere(found.error.values != "")):
+        reason = str(found.error.values[place])
+        where = ", ".join(
+            f"{dim} = {_short(found[dim].values[i])}"
+            for dim, i in zip(found.error.dims, place, strict=True)
+        )
+        alike.setdefault(NUMBER.sub("#", reason), []).append(f"{where}: {reason}")
+    bad = sum(map(len, alike.values()))
+    if bad:
+        lines.append(f"{bad} of {found.error.size} points have no answer:")
+    for group in alike.values():
+        lines.append(f"  {len(group)} such as {group[0]}" if len(group) > 1 else f"  {group[0]}")
+    return lines
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _attributes(grid: Grid, method: Any, store: Store | None) -> dict[str, Any]:
+    attrs = results.attributes(grid.problem) | {"grid": grid.plain()}
+    attrs["method"] = json.dumps("auto" if method == "auto" else results.method_entry(method))
+    if store is not None and store.skipped:
+        attrs["skipped"] = json.dumps(store.skipped)
+    return attrs
+
+
+def _bar(total: int, known: int, progress: bool) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(total=total, initial=known, unit="point", desc="sweep", disable=not progress)

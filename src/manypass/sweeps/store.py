@@ -1,0 +1,55 @@
+"""A folder of finished points: one small file each, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from manypass.sweeps.points import Answer, Point, unseal
+
+STALE = 3600.0  # seconds after which an unfinished file is nobody's
+
+
+class Store:
+    """Points by their key, as files `<key>.json`: nothing is unpickled, nothing half-written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.skipped: dict[str, str] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        self.names: set[str] = set()
+        for entry in os.scandir(folder):
+            if entry.name.endswith(".part"):
+                if time.time() - entry.stat().st_mtime > STALE:
+                    Path(entry.path).unlink(missing_ok=True)
+            elif entry.name.endswith(".json") and len(entry.name) == 32 + 5 and entry.is_file():
+                self.names.add(entry.name)
+            else:
+                self.skipped[entry.name] = "foreign: not a point of a sweep"
+
+    def get(self, point: Point) -> Answer | None:
+        """Return the answer to a point, or None if there is none that can be trusted."""
+        name = f"{point.key}.json"
+        if name not in self.names:
+            return None
+        try:
+            with open(f"{self.folder}/{name}", encoding="utf-8") as file:
+                answer = unseal(file.read())
+            if answer["asked"] != point.asked:
+                raise ValueError("foreign: it answers another question")
+        except (OSError, ValueError, KeyError, RecursionError) as error:
+            self.skipped[name] = str(error)
+            return None
+        return answer
+
+    def put(self, point: Point, text: str) -> None:
+        """Keep the answer to a point."""
+        target = self.folder / f"{point.key}.json"
+        partial = self.folder / f".{target.name}.{os.getpid()}.part"
+        try:
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+        self.names.add(target.name)

@@ -6,6 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+DEFAULTS: dict[str, Any] = {
+    "cores": 1,
+    "processes": 1,
+    "memory": "2GB",
+    "scheduler_options": {"dashboard_address": ":0"},  # any port: sweeps may run side by side
+}
 NEEDED = "needs Dask: pip install 'manypass[cluster]'"
 
 
@@ -38,11 +44,10 @@ def slurm(jobs: int, settings: dict[str, Any]) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise ValueError(f"`slurm` {NEEDED}") from None
-    try:
-        cluster = SLURMCluster(**{"cores": 1, "processes": 1, "memory": "2GB"} | settings)
-    except TypeError as error:
-        raise ValueError(f"`slurm` has an unknown setting: {error}") from None
-    with cluster, Client(cluster, set_as_default=False) as client:
+    with (
+        SLURMCluster(**DEFAULTS | settings) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
         cluster.scale(jobs=jobs)
         client.wait_for_workers(1)
         yield client

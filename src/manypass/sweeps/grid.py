@@ -54,12 +54,11 @@ class Grid:
             raise ValueError(f"`axes` must map fields to their values, got {axes!r:.60}")
         for key, values in [*(axes or {}).items(), *fields.items()]:
             names = (key,) if isinstance(key, str) else tuple(key)
+            for name in names:
+                if name in self._names:
+                    raise ValueError(f"`{name}` is swept twice")
             self.axes[names] = _steps(names, values)
-        every = [name for names in self.axes for name in names]
-        for name in every:
-            if every.count(name) > 1:
-                raise ValueError(f"`{name}` is swept twice")
-        if not every:
+        if not self.axes:
             raise ValueError("`axes` must name at least one field to sweep")
         size = np.prod([float(len(steps)) for steps in self.axes.values()])
         if size > MOST_POINTS:

@@ -74,16 +74,17 @@ class Point:
 
 
 def seal(answer: Answer) -> str:
-    """Text of an answer that ends with its own digest."""
-    body = _plain({"format": FORMAT, **answer})
-    return f"{body}\n{_digest(body)}\n"
+    """Three lines: the format, the answer as JSON, and the digest of that."""
+    body = _plain(answer)
+    return f"{FORMAT}\n{body}\n{_digest(body)}\n"
 
 
 def unseal(text: str) -> Answer:
     """Read an answer; raise a ValueError that says what is wrong with the text."""
-    body, _, digest = text.partition("\n")
-    if not body.startswith("{") or FORMAT not in body[-200:] + body[:200]:
-        raise ValueError("not a point of a sweep")
+    head, _, rest = text.partition("\n")
+    body, _, digest = rest.partition("\n")
+    if head != FORMAT:
+        raise ValueError("foreign: not a point of a sweep")
     if digest.strip() != _digest(body):
         raise ValueError("damaged: its digest does not fit")
     answer: Answer = json.loads(body)

@@ -43,14 +43,18 @@ class Pool:
         How many points are computed at the same time.
     threads : int
         For each of them.
-    own : bool
-        Whether the executor is ours to shut down and to replace.
+    stop : callable, optional
+        Shuts the executor down at once; None if it is the caller's, and cannot be replaced.
     """
 
     def __init__(
-        self, make: Callable[[], Executor], workers: int, threads: int, own: bool = True
+        self,
+        make: Callable[[], Executor],
+        workers: int,
+        threads: int,
+        stop: Callable[[Any], None] | None,
     ) -> None:
-        self.make, self.workers, self.threads, self.own = make, workers, threads, own
+        self.make, self.workers, self.threads, self.stop = make, workers, threads, stop
         self.executor: Executor | None = None
 
     def submit(self, points: list[Point]) -> Future[list[Outcome]]:
@@ -62,22 +66,16 @@ class Pool:
     def renew(self) -> None:
         """Leave a broken executor."""
         self.close()
-        if not self.own:
+        if self.stop is None:
             raise RuntimeError(
                 "the `executor` is broken; what was finished is kept: call sweep again"
             )
 
     def close(self) -> None:
         """Stop at once: what is still running is not wanted any more."""
-        if self.executor is None:
-            return
         executor, self.executor = self.executor, None
-        if not self.own:
-            return
-        try:
-            executor.shutdown(wait=True, kill_workers=True)  # type: ignore[call-arg]
-        except TypeError:  # not a loky executor
-            executor.shutdown(wait=True, cancel_futures=True)
+        if executor is not None and self.stop is not None:
+            self.stop(executor)
 
 
 def local(workers: int | None) -> Pool:
@@ -92,19 +90,19 @@ def local(workers: int | None) -> Pool:
         made: Executor = ProcessPoolExecutor(workers, initializer=_begin, initargs=(os.getpid(),))
         return made
 
-    return Pool(make, workers, threads)
+    return Pool(make, workers, threads, lambda made: made.shutdown(kill_workers=True))
 
 
 def given(executor: Executor) -> Pool:
     """Return a pool of the caller's executor; as many points at once as it says it has workers."""
     workers = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
-    return Pool(lambda: executor, workers, 1, own=False)
+    return Pool(lambda: executor, workers, 1, None)
 
 
 def dask(client: Any) -> Pool:
     """Return a pool of the workers of a Dask client."""
     cores = sum(client.ncores().values())
-    return Pool(lambda: client.get_executor(pure=False, retries=0), max(cores, 1), 1)
+    return Pool(client.get_executor, max(cores, 1), 1, lambda made: made.shutdown(wait=False))
 
 
 def _begin(parent: int) -> None:

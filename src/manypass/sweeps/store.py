@@ -12,7 +12,7 @@ STALE = 3600.0  # seconds after which an unfinished file is nobody's
 
 
 class Store:
-    """Points by their key, as files `<key>.json`: nothing is unpickled, nothing half-written."""
+    """Points by their key, as files `<key>.point`: nothing is unpickled, nothing half-written."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -23,14 +23,14 @@ class Store:
             if entry.name.endswith(".part"):
                 if time.time() - entry.stat().st_mtime > STALE:
                     Path(entry.path).unlink(missing_ok=True)
-            elif entry.name.endswith(".json") and len(entry.name) == 32 + 5 and entry.is_file():
+            elif entry.name.endswith(".point") and entry.is_file():
                 self.names.add(entry.name)
             else:
                 self.skipped[entry.name] = "foreign: not a point of a sweep"
 
     def get(self, point: Point) -> Answer | None:
         """Return the answer to a point, or None if there is none that can be trusted."""
-        name = f"{point.key}.json"
+        name = f"{point.key}.point"
         if name not in self.names:
             return None
         try:
@@ -38,14 +38,17 @@ class Store:
                 answer = unseal(file.read())
             if answer["asked"] != point.asked:
                 raise ValueError("foreign: it answers another question")
-        except (OSError, ValueError, KeyError, RecursionError) as error:
+        except UnicodeDecodeError:
+            self.skipped[name] = "foreign: not a text"
+            return None
+        except (OSError, ValueError, KeyError) as error:
             self.skipped[name] = str(error)
             return None
         return answer
 
     def put(self, point: Point, text: str) -> None:
         """Keep the answer to a point."""
-        target = self.folder / f"{point.key}.json"
+        target = self.folder / f"{point.key}.point"
         partial = self.folder / f".{target.name}.{os.getpid()}.part"
         try:
             partial.write_text(text, encoding="utf-8")

@@ -1,0 +1,253 @@
+"""Sweeps: grids, one dataset, and what is kept, reused, reported and skipped."""
+
+import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import manypass as mp
+from manypass.sweeps.points import Point, opened, seal, unseal
+from manypass.sweeps.run import closing_table
+
+PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+
+
+@pytest.fixture(scope="module")
+def threads():
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+def test_a_product_of_fields_is_a_dataset_on_them(threads):
+    rates, decays = [0.5, 1.0, 2.0], np.array([0.2, 0.8])
+    found = mp.sweep(mp.Grid(PROBLEM, rate=rates, decay=decays), executor=threads)
+    assert found.Eg.dims == ("rate", "decay")
+    assert found.rate.values.tolist() == rates
+    for v in rates:
+        for lam in decays:
+            alone = mp.steady_state(PROBLEM.replace(rate=v, decay=lam))
+            assert found.sel(rate=v, decay=lam).F2.item() == alone.F2.item()
+    assert (found.error == "").all()
+    assert found.Eg.attrs["long_name"].startswith("generalization error")
+    assert mp.problem_of(found) == PROBLEM
+
+
+def test_fields_of_method_rule_and_window_and_fields_that_change_together(threads):
+    grid = mp.Grid(PROBLEM, {("alpha", "decay"): [(1.0, 0.1), (2.0, 0.2)]}, window=[0.0, 5.0])
+    found = mp.sweep(grid, executor=threads)
+    assert found.Eg.dims == ("alpha", "window")
+    assert found.decay.dims == ("alpha",)
+    one = mp.steady_state(PROBLEM.replace(alpha=2.0, decay=0.2), window=5.0)
+    assert found.Eg[1, 1].item() == one.Eg.item()
+
+    adatron = PROBLEM.replace(rule=mp.Adatron(kappa=1.0), rate=0.5)
+    grid = mp.Grid(adatron, kappa=[0.5, 1.0], n=[50, 100], seed=range(3))
+    found = mp.sweep(grid, mp.Simulation(samples=5), times=[1.0, 2.0], executor=threads)
+    assert found.R.dims == ("kappa", "n", "seed", "t")
+    one = mp.solve(
+        adatron.replace(rule=mp.Adatron(kappa=0.5)),
+        [1.0, 2.0],
+        mp.Simulation(n=100, samples=5, seed=2),
+    )
+    assert found.R_se[0, 1, 2].values.tolist() == one.R_se.values.tolist()
+
+    rules = [mp.Adaline(), mp.Hebbian()]
+    methods = [mp.Exact(), mp.Simulation(n=50, samples=4)]
+    grid = mp.Grid(PROBLEM.replace(rate=0.5), rule=rules, method=methods)
+    found = mp.sweep(grid, times=[1.0], two_time=True, executor=threads)
+    assert found.C.dims == ("rule", "method", "t", "s")
+    assert found.rule.values.tolist() == ["Adaline()", "Hebbian()"]
+    assert np.isnan(found.R_se[0, 0]).all()  # exact: no standard error
+    assert np.isfinite(found.R_se[0, 1]).all()
+
+
+def test_one_bad_point_has_its_reason_and_the_others_their_answer(threads, tmp_path):
+    grid = mp.Grid(PROBLEM, rate=[1.0, 3.2, 4.0, -1.0])
+    found = mp.sweep(grid, executor=threads, out=tmp_path)
+    assert np.isfinite(found.Eg[0])
+    assert np.isnan(found.Eg[1:]).all()
+    assert "v_c = 3.09178" in found.error.values[1]
+    assert found.error.values[3].startswith("`rate` must be")
+    table = closing_table(mp.load(tmp_path / "sweep.nc"))
+    assert table[0] == "3 of 4 points have no answer:"
+    assert table[1].startswith("  2 such as rate = 3.2: no steady state")
+
+
+def test_only_what_is_missing_is_computed(threads, tmp_path):
+    first = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0, 3.2]), executor=threads, out=tmp_path)
+    ages = {p: p.stat().st_mtime_ns for p in (tmp_path / "points").iterdir()}
+    assert len(ages) == 3  # a refusal is an answer too
+    again = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0, 3.2]), executor=threads, out=tmp_path)
+    xr.testing.assert_identical(first, again)
+    changed = mp.Grid(PROBLEM, rate=[1.0, 2.0], decay=[0.8, 0.4])
+    other = mp.sweep(changed, mp.Exact(), executor=threads, out=tmp_path)  # what "auto" stood for
+    assert other.Eg[0, 0].item() == first.Eg[1].item()
+    now = {p: p.stat().st_mtime_ns for p in (tmp_path / "points").iterdir()}
+    assert len(now) == 3 + 3
+    assert all(now[p] == age for p, age in ages.items())
+    assert mp.load(tmp_path / "sweep.nc").sizes == {"rate": 2, "decay": 2}
+    inert = mp.sweep(mp.Grid(PROBLEM, threads=[1, 2]), mp.Simulation(n=20, samples=2),
+                     executor=threads, out=tmp_path)  # fmt: skip
+    assert inert.R[0] == inert.R[1]
+    assert len(list((tmp_path / "points").iterdir())) == 7
+
+
+class Bomb:
+    def __reduce__(self):
+        return (exec, ("raise SystemExit('unpickled')",))
+
+
+def test_damaged_and_foreign_files_are_named_and_skipped(threads, tmp_path):
+    grid = mp.Grid(PROBLEM, rate=[0.5, 1.0, 1.5, 2.0])
+    first = mp.sweep(grid, executor=threads, out=tmp_path)
+    points = tmp_path / "points"
+    files = sorted(points.iterdir())
+    files[0].write_text(files[0].read_text()[:200])  # cut short
+    text = files[1].read_text()
+    files[1].write_text(text.replace('"Eg":[[],0.', '"Eg":[[],0.1'))  # a digit changed
+    files[2].write_text(files[3].read_text())  # the answer to another question
+    files[3].write_bytes(pickle.dumps(Bomb()))
+    (points / "notes.txt").write_text("mine")
+    (points / f"{'0' * 32}.point").write_text("{}")  # never asked for: never opened
+    (points / ".x.point.1.part").write_text("half")
+    again = mp.sweep(grid, executor=threads, out=tmp_path)
+    skipped = json.loads(again.attrs.pop("skipped"))
+    assert skipped.pop("notes.txt").startswith("foreign")
+    assert skipped.pop(files[0].name).startswith("damaged")
+    assert skipped.pop(files[1].name).startswith("damaged")
+    assert skipped.pop(files[2].name) == "foreign: it answers another question"
+    assert skipped == {files[3].name: "foreign: not a text"}
+    xr.testing.assert_identical(first, again)
+    once_more = mp.sweep(grid, executor=threads, out=tmp_path)  # all are whole again
+    assert json.loads(once_more.attrs["skipped"]).keys() == {"notes.txt"}
+    assert (points / "notes.txt").read_text() == "mine"
+
+
+def test_an_answer_restores_what_was_computed():
+    point = Point(PROBLEM, mp.Simulation(n=50, samples=3), (0.0, 1.0), two_time=True)
+    xr.testing.assert_identical(opened(unseal(point.answer())), point.compute())
+    steady = Point(PROBLEM.replace(rate=3.5), "auto")
+    with pytest.raises(ValueError, match="no steady state"):
+        opened(unseal(steady.answer()))
+    with pytest.raises(ValueError, match="damaged"):
+        unseal(seal({"asked": {}}).replace("asked", "asket"))
+
+
+def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
+    mine = mp.Rule(force=lambda x, y, a: a * (y - x), slope=lambda x, y, a: -a + 0 * x, a=1.0)
+    grid = mp.Grid(PROBLEM.replace(rule=mine), a=[0.5, 1.0])
+    simulation = mp.Simulation(n=50, samples=3)
+    found = mp.sweep(grid, simulation, times=[1.0], executor=threads)
+    assert found.R[0] < found.R[1]
+    with pytest.raises(ValueError, match=r"`rule` .* sweep without a folder"):
+        mp.sweep(grid, simulation, times=[1.0], executor=threads, out=tmp_path)
+    local = mp.sweep(grid, simulation, times=[1.0], workers=2)  # functions travel to processes
+    xr.testing.assert_identical(local, found)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: mp.Grid(PROBLEM), "`axes` must name"),
+        (lambda: mp.Grid(PROBLEM, rate=0.5), "`rate` must have a list of values, got 0.5"),
+        (lambda: mp.Grid(PROBLEM, rate=[]), "`rate` must have at least one value"),
+        (lambda: mp.Grid(PROBLEM, rate=[1, 1]), "`rate` must not repeat a value"),
+        (lambda: mp.Grid(PROBLEM, {"rate": [1]}, rate=[2]), "`rate` is swept twice"),
+        (lambda: mp.Grid(PROBLEM, {("alpha", "rate"): [1, 2]}), "change together"),
+        (lambda: mp.Grid(PROBLEM, {"rate": range(10**4), "decay": range(10**4)}), "1e\\+08 points"),
+        (lambda: mp.Grid("x", rate=[1]), "`problem` must be a Problem"),
+        (lambda: mp.sweep(PROBLEM), "`grid` must be a Grid"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, kappa=[1])), "`kappa` cannot be swept: choose from"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, n=[1])), "`n` cannot be swept"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), "exakt"), "`method` must be 'auto' or"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), times=[2, 1]), "`times` must be strictly"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=0), "`workers` must be"),
+        (
+            lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=1, executor=1),
+            "exclude each other",
+        ),
+    ],
+)
+def test_bad_sweeps(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_pictures(threads):
+    grid = mp.Grid(PROBLEM, rate=[0.5, 1.5, 2.5, 3.5], decay=[0.1, 0.4, 1.6])
+    found = mp.sweep(grid, executor=threads)
+    ax = mp.plot.heatmap(found)
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_yscale()) == ("$v$", r"$\lambda$", "log")
+    limit = ax.lines[0].get_xdata()
+    assert limit[0] == mp.critical_rate(PROBLEM.replace(decay=0.1))
+    ax = mp.plot.heatmap(found, "Q", x="decay", y="rate")
+    assert ax.get_xlabel() == r"$\lambda$"
+    ax = mp.plot.lines(found, x="rate", by="decay")
+    assert [t.get_text() for t in ax.get_legend().get_texts()][1] == r"$\lambda$ = 0.4"
+    words = mp.sweep(mp.Grid(PROBLEM, task=["classification", "regression"]), executor=threads)
+    assert [t.get_text() for t in mp.plot.lines(words).get_xticklabels()] == [
+        "classification",
+        "regression",
+    ]
+    for call, message in [
+        (lambda: mp.plot.heatmap(found.isel(rate=0)), "`result` must have 2 dimensions, got decay"),
+        (lambda: mp.plot.heatmap(found, "Et"), "`variable` must be among"),
+        (lambda: mp.plot.heatmap(found, x="alpha"), "`x` and `y` must be rate and decay"),
+        (lambda: mp.plot.lines(found, x="t"), "`x` must be among rate, decay"),
+        (lambda: mp.plot.lines(found, by="rate"), "`by` must be decay"),
+        (lambda: mp.plot.lines(mp.solve(PROBLEM, [1])), "dataset from sweep"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_best_is_where_brute_force_finds_it():
+    weak = PROBLEM.replace(rate=1.0, decay=0.1)
+    found = mp.best(weak, over="decay")
+    decays = np.linspace(0.1, 0.3, 201)
+    values = [mp.steady_state(weak.replace(decay=d)).Eg.item() for d in decays]
+    assert abs(found.best_decay.item() - decays[np.argmin(values)]) < 2e-3
+    assert found.best_Eg.item() <= min(values) + 1e-9
+    assert found.Eg.dims == ("decay",)
+    assert found.attrs["bound"] == ""
+
+    stop = mp.best(weak.replace(decay=0.0), over="time")
+    t = np.linspace(0.5, 20, 4000)
+    curve = mp.solve(weak.replace(decay=0.0), t).Eg
+    assert abs(stop.best_time.item() / t[int(curve.argmin("t"))] - 1) < 5e-3
+    assert stop.best_Eg.item() <= curve.min().item() + 1e-9
+
+    both = mp.best(weak, over={"rate": (0.05, 3.0), "decay": (0.01, 10.0)}, at=2.0)
+    rates, decays = np.linspace(0.3, 1.2, 10), np.linspace(0.05, 0.5, 10)
+    values = [
+        mp.solve(weak.replace(rate=v, decay=d), [2.0]).Eg.item() for v in rates for d in decays
+    ]
+    assert both.best_Eg.item() <= min(values) + 1e-9
+
+    slow = mp.best(weak, over="rate")
+    assert slow.attrs["bound"] == "rate"  # the slower, the better
+    wide = mp.best(weak, over="window")
+    assert wide.best_window.item() == pytest.approx(100, rel=1e-3)
+    least = mp.best(weak, over="rate", objective="Q", at=1.0)
+    assert least.best_rate.item() == pytest.approx(least.rate.min().item())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"over": "kappa"}, "`over` must be one of"),
+        ({"over": {}}, "`over` must be a field"),
+        ({"over": {"rate": (2, 1)}}, r"`over\[rate\]` must rise"),
+        ({"over": "rate", "objective": "X"}, "`objective` must be among R, Q, F2, Eg"),
+        ({"over": "rate", "at": -1}, "`at` must be a number"),
+        ({"over": "window", "at": 2.0}, "`window` is varied in the steady state only"),
+        ({"over": {"rate": (4, 5)}}, "no rate from 4 to 5 serves: no steady state"),
+        ({"over": {"rate": (4, 5), "decay": (0.1, 0.2)}}, "nothing within the bounds"),
+    ],
+)
+def test_bad_questions_to_best(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        mp.best(PROBLEM, **arguments)

@@ -22,7 +22,7 @@ def test_files_of_a_run(folder, capsys):
     pictures = {"figure2", "figure2-size", "figure4"}
     names = {p.name for p in folder.iterdir()}
     assert names == {
-        *(f"{name}{suffix}" for name in pictures for suffix in (".png", ".pdf")),
+        *(f"{name}.png" for name in pictures),
         *("figure2.nc", "figure4.nc", "report.md", "report.html", "parts"),
     }
     text = (folder / "report.md").read_text(encoding="utf-8")
@@ -80,6 +80,15 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path, monkeypatch):
         reproduce([4], tmp_path, quick=True)
     kept = {p.name.rsplit("-", 1)[0] for p in (tmp_path / "parts" / "figure4").iterdir()}
     assert kept == {"theory-0", "simulation-0", "theory-2", "simulation-2", "theory-5"}
+
+
+def test_a_whole_run_writes_pdf(tmp_path, monkeypatch):
+    figure1_quick = FIGURES[1].parts(Scale(0, True))
+    monkeypatch.setattr(FIGURES[1], "parts", lambda scale: figure1_quick)
+    written = {path.name for path in reproduce([1], tmp_path)}
+    assert written == {"figure1.png", "figure1.pdf", "figure1.nc", "report.md", "report.html"}
+    assert (tmp_path / "figure1.pdf").read_bytes().startswith(b"%PDF")
+    assert "shrink" in (tmp_path / "report.md").read_text(encoding="utf-8")
 
 
 def test_every_figure_names_what_it_computes():

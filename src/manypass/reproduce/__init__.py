@@ -29,8 +29,9 @@ def reproduce(
     """Compute the asked figures, all by default, into a folder; return the files written.
 
     Every piece is kept in `folder/parts` when it is finished, so that an interrupted run goes on
-    where it was. Each figure gets a .pdf, a .png and a .nc with every plotted number; report.md
-    and report.html show them with captions and say how well symbols and lines agree.
+    where it was. Each figure gets a .png, a .pdf (not if `quick`) and a .nc with every plotted
+    number; report.md and report.html show them with captions and say how well symbols and lines
+    agree.
     """
     chosen = list(dict.fromkeys(figures)) or list(FIGURES)
     for number in chosen:
@@ -47,19 +48,21 @@ def reproduce(
         kept = folder / "parts" / f"figure{number}"
         kept.mkdir(parents=True, exist_ok=True)
         parts = {part.name: clock.get(part, kept) for part in work[number]}
-        files, chapter = _figure(number, parts, folder)
+        files, chapter = _figure(number, parts, folder, (".png",) if quick else (".png", ".pdf"))
         written += files
         chapters.append(chapter)
     clock.close()
     return [*written, *write_report(folder, chapters, scale)]
 
 
-def _figure(number: int, parts: Parts, folder: Path) -> tuple[list[Path], Chapter]:
+def _figure(
+    number: int, parts: Parts, folder: Path, formats: tuple[str, ...]
+) -> tuple[list[Path], Chapter]:
     module, written = FIGURES[number], []
     with mpl.rc_context(LOOK):
         pictures = module.draw(parts)
         for name, figure in pictures.items():
-            for suffix in (".png", ".pdf"):
+            for suffix in formats:
                 written.append(folder / f"{name}{suffix}")
                 plot.save_figure(figure, written[-1])
     numbers = folder / f"figure{number}.nc"

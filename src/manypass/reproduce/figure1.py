@@ -28,7 +28,7 @@ SIZES = (250, 1000)
 
 def parts(scale: Scale) -> list[Part]:
     """One experiment to draw, and more of two sizes that tell the scatter of its circles."""
-    every = np.linspace(0, 3, 301)
+    every = np.linspace(0, 3, 151 if scale.quick else 301)
     shown = {"times": every, "n": 1000, "seed": scale.seed, "stimuli": scale(100, 4)}
     found = [Part("experiment-simulation", cavity_experiment, PROBLEM, shown, 4.0)]
     for n in SIZES:

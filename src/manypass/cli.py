@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".pdf")
 ROWS = 21  # of a table on the terminal
 TABLES = (".nc", ".csv", ".json")
+FLAG_NAMES = {"path": "data"}  # where a flag is called otherwise than its argument
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,7 +75,8 @@ def as_flags(message: str, arguments: argparse.Namespace) -> str:
     def flag(found: re.Match[str]) -> str:
         name = found[1]
         typed = getattr(arguments, name, None) is not None
-        return f"--{name}" if name in flags and (typed or not from_file) else found[0]
+        as_typed = FLAG_NAMES.get(name) or name.replace("_", "-")
+        return f"--{as_typed}" if name in flags and (typed or not from_file) else found[0]
 
     return re.sub(r"`(\w+)`", flag, message)
 
@@ -114,6 +116,19 @@ def parser() -> Parser:
 
     text = "The rate v_c above which learning diverges, and the slow mode if --rate is given."
     command("critical-rate", run_critical_rate, text, parents=given)
+
+    text = "The best rate, decay, passes and averaging window for your own data."
+    advice = command("advise", run_advise, text, parents=given)
+    advice.add_argument("--passes", type=int, default=20, help="the most epochs (default: 20)")
+    advice.add_argument("--batch-size", type=int, default=1, help="examples per step (default: 1)")
+    advice.add_argument(
+        "--holdout",
+        type=float,
+        default=0.25,
+        help="share to test on without --test (default: 0.25)",
+    )
+    advice.add_argument("--seed", type=int, default=0, help="of the share held out (default: 0)")
+    advice.add_argument("--out", help="write the numbers as .nc, .csv or .json")
 
     again = command(
         "reproduce", run_reproduce, "The paper's figures, by default all that are implemented."
@@ -174,15 +189,41 @@ def run_steady(arguments: argparse.Namespace) -> None:
 def run_critical_rate(arguments: argparse.Namespace) -> None:
     """Print v_c; with a rate, also v/v_c and the slow mode."""
     from manypass import verbs
+    from manypass.data.dataset import Dataset
     from manypass.problem import Problem
 
     entries = read_entries(arguments)
     problem = Problem.from_dict({"rate": 1.0, **entries})
     limit = verbs.critical_rate(problem)
-    print(f"v_c = {limit:.6f}")
+    given = isinstance(problem.data, Dataset)
+    print(f"v_c = {limit:.6g}" if given else f"v_c = {limit:.6f}")
     if "rate" in entries:
         print(f"v/v_c = {problem.rate / limit:.6f}")
-        print(f"slow mode = {verbs.slow_mode(problem):.6f}")
+        if not given:
+            print(f"slow mode = {verbs.slow_mode(problem):.6f}")
+
+
+def run_advise(arguments: argparse.Namespace) -> None:
+    """Print and save advice; without a rate, that of half the critical one is the start."""
+    check_suffix("--out", arguments.out, TABLES)
+    from manypass import results, verbs
+    from manypass.data.advice import advise, text
+    from manypass.problem import Problem
+
+    entries = read_entries(arguments)
+    problem = Problem.from_dict({"rate": 1.0, **entries})
+    if "rate" not in entries:
+        problem = problem.replace(rate=verbs.critical_rate(problem) / 2)
+    found = advise(
+        problem,
+        passes=arguments.passes,
+        batch_size=arguments.batch_size,
+        holdout=arguments.holdout,
+        seed=arguments.seed,
+    )
+    if arguments.out:
+        results.save(found, arguments.out)
+    print(text(found))
 
 
 def run_reproduce(arguments: argparse.Namespace) -> None:

@@ -206,14 +206,15 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
 def run_advise(arguments: argparse.Namespace) -> None:
     """Print and save advice; without a rate, that of half the critical one is the start."""
     check_suffix("--out", arguments.out, TABLES)
-    from manypass import results, verbs
+    from manypass import results
     from manypass.data.advice import advise, text
+    from manypass.data.solution import critical_rate
     from manypass.problem import Problem
 
     entries = read_entries(arguments)
     problem = Problem.from_dict({"rate": 1.0, **entries})
     if "rate" not in entries:
-        problem = problem.replace(rate=verbs.critical_rate(problem) / 2)
+        problem = problem.replace(rate=critical_rate(problem, arguments.batch_size) / 2)
     found = advise(
         problem,
         passes=arguments.passes,

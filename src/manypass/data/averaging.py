@@ -10,6 +10,7 @@ With J̄ = (1/n) Σ J(l) over the n steps up to k, and because ⟨δJ(l+j) δJ(l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,6 +23,7 @@ from manypass.data.moments import Moments
 from manypass.data.stepping import follow
 
 FIRST = (1 / 64, 1 / 16, 1 / 4)  # of the first stop: knots where Σ is still young
+RESTLESS = 400  # steps that are summed one by one if weights overshoot
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +51,14 @@ class Averages:
         # A mode that has not moved by the end has no variance either: its rate may be larger.
         self.q = np.maximum(moments.q, 1e-9 / stops[-1])
         young = {max(1, int(share * stops[0])) for share in FIRST}
-        knots = sorted({0, *young, *stops})
+        restless = moments.restless(tolerance)
+        knots = sorted({0, *range(4, int(min(restless, RESTLESS, stops[-1])), 4), *young, *stops})
         nodes = {end: interval_nodes(start, end) for start, end in pairwise(knots)}
         wanted = sorted({k for places in nodes.values() for k in places})
-        self.diverged = False
+        self.diverged = math.isinf(restless)
         self.intervals: list[Interval] = []
+        if self.diverged:
+            return
         path = follow(moments, wanted, tolerance)
         for start, end in pairwise(knots):
             values = self._values(path, len(nodes[end]), reduce)

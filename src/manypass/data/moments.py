@@ -65,6 +65,14 @@ class Moments:
         """Return the number of steps that have been taken by time t."""
         return round(t * self.examples.n / self.batch)
 
+    def restless(self, tolerance: float) -> float:
+        """Return the step until which some direction overshoots, a < 0, by more than this.
+
+        Until then the weights jump to and fro from step to step, and nothing is smooth in time.
+        """
+        over = np.abs(1 - self.q[self.q > 1]).max(initial=0.0)
+        return math.inf if over >= 1 else math.log(tolerance) / math.log(over) if over else 0.0
+
     def mean(self, k: float) -> Array:
         """⟨J⟩ after k steps, ν g (1 − a^k)/(1 − a)."""
         return self.nu * self.examples.g * sums.learned(self.q, k)
@@ -97,8 +105,10 @@ class Moments:
                 weights = weights + self.spread(Sigma, Y)
             if self.diagonal:
                 out += weights @ Y**2
-            else:  # weights are positive but for rounding: a square, at half the price
-                root = Y * np.sqrt(np.maximum(weights, 0.0))[:, None]
+            elif weights.min() < 0:  # no covariance, but a vector of Lanczos' method
+                out += (Y * weights[:, None]).T @ Y
+            else:  # a square, at half the price
+                root = Y * np.sqrt(weights)[:, None]
                 out += root.T @ root
         return out / p
 

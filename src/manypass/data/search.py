@@ -64,12 +64,12 @@ class Search:
         def best(z: float) -> Choice:
             return min(filter(allowed, self.run(*settings(z))), key=error_of)
 
-        grid = np.linspace(0, 1, 9)
+        grid = np.linspace(0, 1, 8)
         found = [best(z) for z in grid]
         i = int(np.argmin([error_of(c) for c in found]))
-        bounds = (grid[max(i - 1, 0)], grid[min(i + 1, 8)])
+        bounds = (grid[max(i - 1, 0)], grid[min(i + 1, 7)])
         end = minimize_scalar(
-            lambda z: error_of(best(z)), bounds=bounds, method="bounded", options={"maxiter": 8}
+            lambda z: error_of(best(z)), bounds=bounds, method="bounded", options={"maxiter": 6}
         )
         return min((*found, best(float(end.x))), key=error_of)
 
@@ -80,14 +80,14 @@ class Search:
             z = np.clip(z, 0, 1)
             return error_of(min(self.run(self.rate(z[0]), self.decay(z[1])), key=error_of))
 
-        starts = [np.array((a, b)) for a in (0.3, 0.5, 0.7, 0.9) for b in (0.1, 0.4, 0.6, 0.8)]
+        starts = [np.array((a, b)) for a in (0.4, 0.65, 0.9) for b in (0.1, 0.4, 0.6, 0.8)]
         first = min(starts, key=best)
         simplex = first + np.array([[0, 0], [0.1, 0], [0, 0.1]])
         end = minimize(
             best,
             first,
             method="Nelder-Mead",
-            options={"maxfev": 30, "initial_simplex": simplex, "xatol": 0.01, "fatol": 0},
+            options={"maxfev": 25, "initial_simplex": simplex, "xatol": 0.01, "fatol": 0},
         )
         rate = self.rate(float(np.clip(end.x[0], 0, 1)))
         self.run(rate, 0.0)
@@ -122,6 +122,7 @@ class Search:
             for first in (0, *(s for s in self.stops if s < stop)):
                 start = self.steps(first)
                 noise = 2 * float(averages.halves(start, end).sum())
+                noise = noise if noise >= 0 else math.inf  # grows too fast to be interpolated
                 bias = self._bias(averages.mean(start, end))
                 out.append(Choice(rate, decay, stop, first, bias + noise + null))
         return out

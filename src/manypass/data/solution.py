@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from manypass import memory
+from manypass import checks, memory
 from manypass.checks import Array
 from manypass.data import sums
 from manypass.data.critical import critical_step, steady_covariance
@@ -22,9 +22,9 @@ from manypass.exact.modes import learned
 from manypass.problem import Problem
 from manypass.rules import Hebbian
 
-ACCURACY = 1e-6  # of the curves, unless told
+ACCURACY = 1e-5  # of the curves, unless told
+MARGIN = 0.3  # what the error estimate of a step may be, in units of the accuracy
 SMALL = 10**8  # multiplications of a product that one thread does as fast as two
-MARGIN = 10  # what the error estimate of a step may be, in units of the accuracy
 
 
 def curves(
@@ -167,13 +167,14 @@ def check_steady(problem: Problem, moments: Moments) -> None:
         )
 
 
-def critical_rate(problem: Problem) -> float:
-    """v_c = N ν_c of on-line Adaline; inf for Hebbian and batch learning."""
+def critical_rate(problem: Problem, batch: int = 1) -> float:
+    """v_c = N ν_c/B of on-line Adaline by batches of B; inf for Hebbian and batch learning."""
     if problem.mode == "batch" or isinstance(problem.rule, Hebbian):
         return math.inf
     data = data_of(problem)
+    checks.count("batch_size", batch, 1, data.p)
     with calm(data):
-        return critical_step(Moments(problem, data.principal)) * data.n
+        return critical_step(Moments(problem, data.principal, batch=batch)) * data.n / batch
 
 
 def calm(data: Dataset) -> AbstractContextManager[Any]:

@@ -2,9 +2,11 @@
 
 The diagonal part b is exact over any number n of steps. The source is interpolated in time by a
 polynomial through its last values (Adams' idea), for which the sum over the n steps is exact too
-(`sums`). A predictor and a corrector give the error, which chooses n. One step, n = 1, has no
-error: where everything moves fast this is the exact recursion, step by step; where everything
-has settled n grows without bound, however stiff the spectrum.
+(`sums`); its degree is the one that foresaw the last value best. A predictor and a corrector give
+the error, which chooses n. One step, n = 1, has no error: where everything moves fast this is the
+exact recursion, step by step; where everything has settled n grows without bound, however stiff
+the spectrum. Directions in which the weights overshoot are followed step by step until they are
+still.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from manypass.data import sums
 from manypass.data.moments import Moments, finite
 
 KEPT = 3  # past values of the source
+DOUBT = 4  # how much better a higher degree has to be
 
 
 class Polynomial:
@@ -29,6 +32,11 @@ class Polynomial:
         self.coefficients = [
             sum(w * value for w, value in zip(row, values, strict=True)) for row in inverse
         ]
+
+    @property
+    def end(self) -> Array:
+        """Its value n steps from now."""
+        return np.asarray(sum(self.coefficients))
 
     def advance(self, Sigma: Array, c: Array, j: float) -> Array:
         """Σ after j steps."""
@@ -44,9 +52,9 @@ def follow(
 ) -> Iterator[tuple[int, Array | None]]:
     """Yield (k, Σ) at the given rising step numbers; None once learning has diverged."""
     wanted = list(steps)
-    k, Sigma, n = 0, moments.zero, 1
+    k, Sigma, n, degree = 0, moments.zero, 1, 0
     history: list[tuple[int, Array]] = []
-    done = 0
+    done, restless = 0, moments.restless(tolerance / 10)
     with np.errstate(over="ignore", invalid="ignore"):
         while done < len(wanted) and wanted[done] == 0:
             yield 0, Sigma
@@ -54,9 +62,9 @@ def follow(
         if done < len(wanted):
             history = [(0, moments.source(0, Sigma))]
         while done < len(wanted):
-            n = max(1, min(n, wanted[-1] - k))
-            nodes = [float(at - k) for at, _ in history]
-            values = [value for _, value in history]
+            n = 1 if k < restless else max(1, min(n, wanted[-1] - k))
+            nodes = [float(at - k) for at, _ in history[-degree - 1 :]]
+            values = [value for _, value in history[-degree - 1 :]]
             polynomial = Polynomial(nodes, values, n)
             after = polynomial.advance(Sigma, moments.c, n)
             error = 0.0
@@ -77,11 +85,28 @@ def follow(
                 done += 1
             k, Sigma = k + n, after
             if done < len(wanted):
-                history = [*history, (k, moments.source(k, Sigma))][-KEPT:]
+                source = moments.source(k, Sigma)
+                degree = _best_degree(history, k, n, source)
+                history = [*history, (k, source)][-KEPT:]
             growth = 3.0 if error == 0 else min(3.0, 0.8 * (tolerance / error) ** 0.25)
             n = max(1, n + 1 if error == 0 and n < 4 else int(n * growth))
     for k in wanted[done:]:
         yield k, None
+
+
+def _best_degree(history: list[tuple[int, Array]], k: int, n: int, source: Array) -> int:
+    """Degree of the extrapolation that would have foreseen this source at step k best.
+
+    In motion that is the highest. Where all has settled it is 0, and must be: extrapolating
+    what is left of errors by a polynomial makes them grow.
+    """
+    errors = []
+    for degree in range(len(history)):
+        nodes = [float(at - k + n) for at, _ in history[-degree - 1 :]]
+        values = [value for _, value in history[-degree - 1 :]]
+        errors.append(np.linalg.norm(Polynomial(nodes, values, n).end - source))
+    best = min(range(len(errors)), key=lambda degree: errors[degree] * DOUBT**degree)
+    return best + (len(history) < KEPT)
 
 
 def _difference(moments: Moments, k: int, one: Array, other: Array) -> float:

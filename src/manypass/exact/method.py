@@ -48,7 +48,7 @@ class Exact:
     -----
     On a `Dataset` the mean and the covariance of the weights close for any finite N, and are
     followed step by step: Q, F2, Et, and with a test set F2_test and Eg, with a relative error
-    below `accuracy` (1e-6 unless given). Error rates of classification take activations as
+    below `accuracy` (1e-5 unless given). Error rates of classification take activations as
     Gaussian with these moments.
 
     Examples

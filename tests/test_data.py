@@ -76,7 +76,7 @@ RUNS = {
     "digits": ((1, 4, 10), 2500),
     "breast cancer": ((1, 4, 10), 12_000),
     "diabetes": ((1, 4, 12), 25_000),
-    "student norms": ((1, 4, 10), 25_000),
+    "student norms": ((1, 4, 8), 20_000),
     "lognormal norms": ((1, 4, 10), 8_000),
 }
 
@@ -245,7 +245,7 @@ def test_gaussian_data_become_the_teacher_as_n_grows():
     teacher = mp.Problem(mp.Teacher(alpha=2.0), mp.Adaline(), rate=0.8, decay=0.3)
     times, rng = [0.5, 1, 2, 4], np.random.default_rng(0)
     theory, mean, error, scatter = mp.solve(teacher, times), {}, {}, {}
-    for n, count in ((20, 60), (40, 36), (80, 16)):
+    for n, count in ((12, 60), (24, 40), (48, 24)):
         off = []
         for _ in range(count):
             X, B = rng.standard_normal((2 * n, n)), rng.standard_normal(n)
@@ -254,16 +254,19 @@ def test_gaussian_data_become_the_teacher_as_n_grows():
             off.append([(found[k] / theory[k] - 1).values for k in ("Q", "F2")])
         mean[n], scatter[n] = np.mean(off, axis=0), np.std(off, axis=0)
         error[n] = scatter[n] / np.sqrt(count)
-    for n in (20, 40):  # what is left is of order 1/N: extrapolated it is gone
+    for n in (12, 24):  # what is left is of order 1/N: extrapolated it is gone
         gap, width = 2 * mean[2 * n] - mean[n], np.hypot(2 * error[2 * n], error[n])
         print("extrapolated z:", (gap / width).round(1).tolist())
         assert np.abs(gap / width).max() < 4
-        assert width.max() < 0.08
-    assert (
-        scatter[80] < 0.7 * scatter[20]
-    ).all()  # and single matrices come near, as 1/√N or faster
-    one = mp.Problem(mp.Dataset(X, np.sign(X @ B)), mp.Adaline(), rate=1.0, decay=0.3)
-    assert abs(mp.critical_rate(one) / mp.critical_rate(teacher) - 1) < 0.15
+        assert width.max() < 0.1
+    assert (scatter[48] < 0.8 * scatter[12]).all()  # single matrices come near as well
+    X, B = rng.standard_normal((600, 300)), rng.standard_normal(300)
+    one = teacher.replace(data=mp.Dataset(X, np.sign(X @ B)))
+    found = mp.solve(one, times, mp.Exact(accuracy=1e-2))
+    for i, key in enumerate(("Q", "F2")):  # fluctuations go as 1/√N at least
+        allowed = 3 * scatter[48][i] * np.sqrt(48 / 300)
+        assert (np.abs(found[key] / theory[key] - 1) < allowed).all()
+    assert abs(mp.critical_rate(one) / mp.critical_rate(teacher) - 1) < 0.05
 
 
 def test_error_rates_are_those_of_gaussian_activations():
@@ -289,7 +292,7 @@ def test_the_diagonal_approximation_is_near_and_says_so():
         late = mp.solve(problem, [1e7], mp.Exact(diagonal=True))
         np.testing.assert_allclose(late.F2[0], rough.F2, rtol=1e-5)
     assert far["digits"] < 0.003
-    assert 0.01 < far["breast cancer"] < 0.3
+    assert 0.01 < far["breast cancer"] < 0.05
 
 
 def test_memory_is_asked_for_first(monkeypatch):

@@ -116,8 +116,8 @@ def test_advice_is_consistent(advice):
 
 
 def test_a_part_is_held_out_if_there_is_no_test_set(tmp_path):
-    full = data_set("student norms")
-    data = mp.Dataset(full.X, full.y)
+    full = data_set("diabetes")
+    data = mp.Dataset(full.X[:80, :4], full.y[:80])
     problem = mp.Problem(data, mp.Adaline(), rate=0.1)
     found = mp.advise(problem, passes=1, holdout=0.3, seed=4)
     assert found.attrs["holdout"] == 0.3

@@ -69,7 +69,7 @@ class Search:
         i = int(np.argmin([error_of(c) for c in found]))
         bounds = (grid[max(i - 1, 0)], grid[min(i + 1, 7)])
         end = minimize_scalar(
-            lambda z: error_of(best(z)), bounds=bounds, method="bounded", options={"maxiter": 6}
+            lambda z: error_of(best(z)), bounds=bounds, method="bounded", options={"maxiter": 5}
         )
         return min((*found, best(float(end.x))), key=error_of)
 
@@ -87,7 +87,7 @@ class Search:
             best,
             first,
             method="Nelder-Mead",
-            options={"maxfev": 25, "initial_simplex": simplex, "xatol": 0.01, "fatol": 0},
+            options={"maxfev": 20, "initial_simplex": simplex, "xatol": 0.01, "fatol": 0},
         )
         rate = self.rate(float(np.clip(end.x[0], 0, 1)))
         self.run(rate, 0.0)

@@ -100,7 +100,8 @@ def parser() -> Parser:
     given = [problem_flags()]
     solve = command("solve", run_solve, "Learning curves against time.", parents=given)
     solve.add_argument(
-        "--times", default="0:8:161", help="first:last:count, or t1,t2,... (default: %(default)s)"
+        "--times",
+        help="first:last:count, or t1,t2,... (default: 0:8:161, or five passes of --data)",
     )
     method_flags(solve, "auto", "exact", "dmft", "simulation")
     solve.add_argument("--two-time", action="store_true", help="also C(t,s) and G(t,s), with --out")
@@ -146,7 +147,10 @@ def run_solve(arguments: argparse.Namespace) -> None:
         raise ValueError("--two-time gives functions of (t, s), too large to print: add --out x.nc")
     if arguments.response and not arguments.two_time:
         raise ValueError("--response measures a function of (t, s): add --two-time and --out x.nc")
-    problem, times = read_problem(arguments), read_times(arguments.times)
+    problem = read_problem(arguments)
+    given = getattr(problem.data, "p", None)  # a Dataset: a pass over it takes alpha
+    usual = f"0:{5 * problem.data.alpha:.6g}:161" if given else "0:8:161"
+    times = read_times(arguments.times or usual)
     from manypass import results, verbs
 
     method, progress = read_method(arguments, problem), sys.stderr.isatty()

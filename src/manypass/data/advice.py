@@ -94,13 +94,16 @@ def advise(
     batch_size = checks.count("batch_size", batch_size, 1, data.p)
     checks.number("holdout", holdout, 0.01, 0.9)
     checks.count("seed", seed, 0, 2**63)
-    if not data.p_test:
-        problem = problem.replace(data=data.held_out(holdout, seed))
+    kept = problem if data.p_test else problem.replace(data=data.held_out(holdout, seed))
     with calm(data):
-        return report(Search(problem, passes, batch_size), None if data.p_test else holdout)
+        found = report(Search(kept, passes, batch_size))
+    found.attrs |= results.attributes(problem)  # of all the data
+    if not data.p_test:
+        found.attrs |= {"holdout": holdout, "seed": seed}
+    return found
 
 
-def report(search: Search, holdout: float | None) -> xr.Dataset:
+def report(search: Search) -> xr.Dataset:
     """Choose, and tabulate what the choices give."""
     v, decay, last = search.problem.rate, search.problem.decay, search.stops[-1]
     given = search.run(v, decay)
@@ -132,12 +135,7 @@ def report(search: Search, holdout: float | None) -> xr.Dataset:
         },
         {"advice": list(tables)},
     )
-    held = {} if holdout is None else {"holdout": holdout}
-    found.attrs = results.attributes(search.problem) | {
-        "critical_rate": search.limit,
-        "batch_size": search.batch,
-        **held,
-    }
+    found.attrs = {"critical_rate": search.limit, "batch_size": search.batch}
     return found
 
 

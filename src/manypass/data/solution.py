@@ -24,7 +24,7 @@ from manypass.rules import Hebbian
 
 ACCURACY = 1e-5  # of the curves, unless told
 MARGIN = 0.3  # what the error estimate of a step may be, in units of the accuracy
-SMALL = 10**8  # multiplications of a product that one thread does as fast as two
+SMALL = 10**9  # multiplications of a product that one thread does as fast as two
 
 
 def curves(

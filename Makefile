@@ -32,6 +32,7 @@ bench: $(READY)  ## how long things take, as ratios in one run
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/dmft.py
+	$(BIN)/python benchmarks/data.py
 
 clean:           ## remove everything that make made
 	rm -rf $(VENV) figures build *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

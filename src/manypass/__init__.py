@@ -14,6 +14,9 @@ __version__ = "0.1.0"
 
 # Names load on first use, so that `manypass --help` need not wait for xarray.
 _HOMES = {
+    "data.advice": ("advise",),
+    "data.dataset": ("Dataset",),
+    "data.reading": ("read_dataset",),
     "problem": ("Problem", "Teacher"),
     "rules": ("Adaline", "Adatron", "Hebbian", "Huber", "Logistic", "Perceptron", "Rule"),
     "cavity.activations": ("activation_density", "activations"),
@@ -45,6 +48,9 @@ if TYPE_CHECKING:
     from manypass.cavity.activations import activations as activations
     from manypass.cavity.method import DMFT as DMFT
     from manypass.cavity.settling import NotSettledError as NotSettledError
+    from manypass.data.advice import advise as advise
+    from manypass.data.dataset import Dataset as Dataset
+    from manypass.data.reading import read_dataset as read_dataset
     from manypass.exact.mean_force import MeanForce as MeanForce
     from manypass.exact.method import Exact as Exact
     from manypass.exact.two_time import example_response as example_response

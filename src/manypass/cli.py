@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".pdf")
 ROWS = 21  # of a table on the terminal
 TABLES = (".nc", ".csv", ".json")
+FLAG_NAMES = {"path": "data"}  # where a flag is called otherwise than its argument
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,7 +75,8 @@ def as_flags(message: str, arguments: argparse.Namespace) -> str:
     def flag(found: re.Match[str]) -> str:
         name = found[1]
         typed = getattr(arguments, name, None) is not None
-        return f"--{name}" if name in flags and (typed or not from_file) else found[0]
+        as_typed = FLAG_NAMES.get(name) or name.replace("_", "-")
+        return f"--{as_typed}" if name in flags and (typed or not from_file) else found[0]
 
     return re.sub(r"`(\w+)`", flag, message)
 
@@ -98,7 +100,8 @@ def parser() -> Parser:
     given = [problem_flags()]
     solve = command("solve", run_solve, "Learning curves against time.", parents=given)
     solve.add_argument(
-        "--times", default="0:8:161", help="first:last:count, or t1,t2,... (default: %(default)s)"
+        "--times",
+        help="first:last:count, or t1,t2,... (default: 0:8:161, or five passes of --data)",
     )
     method_flags(solve, "auto", "exact", "dmft", "simulation")
     solve.add_argument("--two-time", action="store_true", help="also C(t,s) and G(t,s), with --out")
@@ -126,6 +129,19 @@ def parser() -> Parser:
         "--slurm", type=int, metavar="JOBS", help="Slurm jobs, with the plan's table [slurm]"
     )
 
+    text = "The best rate, decay, passes and averaging window for your own data."
+    advice = command("advise", run_advise, text, parents=given)
+    advice.add_argument("--passes", type=int, default=20, help="the most epochs (default: 20)")
+    advice.add_argument("--batch-size", type=int, default=1, help="examples per step (default: 1)")
+    advice.add_argument(
+        "--holdout",
+        type=float,
+        default=0.25,
+        help="share to test on without --test (default: 0.25)",
+    )
+    advice.add_argument("--seed", type=int, default=0, help="of the share held out (default: 0)")
+    advice.add_argument("--out", help="write the numbers as .nc, .csv or .json")
+
     text = "The paper's figures 1 to 4, and a fifth for Adatron; by default all."
     again = command("reproduce", run_reproduce, text)
     again.add_argument("figures", nargs="*", type=int, help="figure numbers")
@@ -143,7 +159,10 @@ def run_solve(arguments: argparse.Namespace) -> None:
         raise ValueError("--two-time gives functions of (t, s), too large to print: add --out x.nc")
     if arguments.response and not arguments.two_time:
         raise ValueError("--response measures a function of (t, s): add --two-time and --out x.nc")
-    problem, times = read_problem(arguments), read_times(arguments.times)
+    problem = read_problem(arguments)
+    given = getattr(problem.data, "p", None)  # a Dataset: a pass over it takes alpha
+    usual = f"0:{5 * problem.data.alpha:.6g}:161" if given else "0:8:161"
+    times = read_times(arguments.times or usual)
     from manypass import results, verbs
 
     method, progress = read_method(arguments, problem), sys.stderr.isatty()
@@ -186,15 +205,42 @@ def run_steady(arguments: argparse.Namespace) -> None:
 def run_critical_rate(arguments: argparse.Namespace) -> None:
     """Print v_c; with a rate, also v/v_c and the slow mode."""
     from manypass import verbs
+    from manypass.data.dataset import Dataset
     from manypass.problem import Problem
 
     entries = read_entries(arguments)
     problem = Problem.from_dict({"rate": 1.0, **entries})
     limit = verbs.critical_rate(problem)
-    print(f"v_c = {limit:.6f}")
+    given = isinstance(problem.data, Dataset)
+    print(f"v_c = {limit:.6g}" if given else f"v_c = {limit:.6f}")
     if "rate" in entries:
         print(f"v/v_c = {problem.rate / limit:.6f}")
-        print(f"slow mode = {verbs.slow_mode(problem):.6f}")
+        if not given:
+            print(f"slow mode = {verbs.slow_mode(problem):.6f}")
+
+
+def run_advise(arguments: argparse.Namespace) -> None:
+    """Print and save advice; without a rate, that of half the critical one is the start."""
+    check_suffix("--out", arguments.out, TABLES)
+    from manypass import results
+    from manypass.data.advice import advise, text
+    from manypass.data.solution import critical_rate
+    from manypass.problem import Problem
+
+    entries = read_entries(arguments)
+    problem = Problem.from_dict({"rate": 1.0, **entries})
+    if "rate" not in entries:
+        problem = problem.replace(rate=critical_rate(problem, arguments.batch_size) / 2)
+    found = advise(
+        problem,
+        passes=arguments.passes,
+        batch_size=arguments.batch_size,
+        holdout=arguments.holdout,
+        seed=arguments.seed,
+    )
+    if arguments.out:
+        results.save(found, arguments.out)
+    print(text(found))
 
 
 def run_sweep(arguments: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from manypass.problem import Problem
 
 DATA_FLAGS = ("alpha", "task", "noise")
+FILE_FLAGS = ("path", "target", "test", "task", "standardize", "intercept")
 RULE_FLAGS = ("kappa", "width")
 PROBLEM_FLAGS = ("rate", "decay", "temperature", "mode")
 MOST_TIMES = 10**6
@@ -27,7 +28,7 @@ SETTINGS = {
         "response",
         "threads",
     ),
-    "exact": ("samples", "accuracy", "seed"),
+    "exact": ("samples", "accuracy", "seed", "diagonal"),
     "dmft": ("dt", "samples", "seed", "rtol", "memory", "threads"),
     "mean-force": (),
 }
@@ -43,6 +44,15 @@ def problem_flags() -> argparse.ArgumentParser:
     group.add_argument("--rule", help="adaline, hebbian, adatron, perceptron, logistic or huber")
     group.add_argument("--alpha", type=float, help="examples per weight, p/N")
     group.add_argument("--rate", type=float, help="learning rate v")
+    own = flags.add_argument_group("your own data, instead of --alpha and --noise")
+    own.add_argument("--data", dest="path", metavar="FILE", help="training set, .csv or .parquet")
+    own.add_argument("--target", metavar="COLUMN", help="the column that holds the targets")
+    own.add_argument("--test", metavar="FILE", help="test set, with the same columns")
+    for name, text in (
+        ("standardize", "features to mean 0, variance 1 over the training set"),
+        ("intercept", "add a feature that is always 1"),
+    ):
+        own.add_argument(f"--{name}", action="store_true", default=None, help=text)
     group.add_argument("--decay", type=float, help="weight decay lambda (default: 0)")
     group.add_argument("--task", help="classification (default) or regression")
     group.add_argument("--noise", type=float, help="noise in the targets, epsilon (default: 0)")
@@ -57,7 +67,9 @@ def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
     """Add the method and its settings."""
     group = command.add_argument_group("method")
     group.add_argument("--method", choices=choices, default="auto", help="default: auto")
-    group.add_argument("--n", type=int, help="simulation: weights of a network (default: 500)")
+    group.add_argument(
+        "--n", type=int, help="simulation: weights of a network (default: 500, or those of --data)"
+    )
     group.add_argument(
         "--samples",
         type=int,
@@ -71,7 +83,15 @@ def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
     )
     group.add_argument("--memory", type=float, help="dmft: the most to take, in GB (default: 8)")
     group.add_argument(
-        "--accuracy", type=float, help="exact: standard error of Et to sample down to"
+        "--accuracy",
+        type=float,
+        help="exact: standard error of Et to sample down to; with --data, of the curves",
+    )
+    group.add_argument(
+        "--diagonal",
+        action="store_true",
+        default=None,
+        help="exact, with --data: an approximation for many columns",
     )
     group.add_argument("--seed", type=int, help="same seed, same numbers (default: 0)")
     group.add_argument("--sequence", help="simulation: replacement (default), reshuffled or fixed")
@@ -158,7 +178,15 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
 
     rule = arguments.rule or entries.get("rule", "adaline")
     rule = overlay({"name": rule} if isinstance(rule, str) else rule, RULE_FLAGS)
-    data = overlay(entries.get("data", {}), DATA_FLAGS)
+    data = entries.get("data", {})
+    own = arguments.path or (isinstance(data, dict) and "path" in data)
+    if own and not (isinstance(data, dict) and "path" in data):
+        data = {}  # a file of examples instead of the file's teacher
+    for flag in ("alpha", "noise") if own else ("target", "test", "standardize", "intercept"):
+        if (value := getattr(arguments, flag)) is not None:
+            why = "describes a teacher, not --data" if own else "needs --data"
+            raise ValueError(f"--{flag} (got {value!r}) {why}")
+    data = overlay(data, FILE_FLAGS if own else DATA_FLAGS)
     merged: dict[str, Any] = overlay(entries, PROBLEM_FLAGS) | {"rule": rule, "data": data}
     return merged
 

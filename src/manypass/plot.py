@@ -21,13 +21,17 @@ SYMBOLS = {
     "R": r"$R(t)$",
     "Q": r"$C(t,t)$",
     "F2": r"$\langle F^2(t)\rangle$",
+    "F2_test": r"$\langle F^2(t)\rangle$, test",
     "Et": r"$E_t$",
     "Eg": r"$E_g$",
 }
 ORDER_PARAMETERS = ("R", "Q", "F2")
 ERRORS = ("Et", "Eg")
-COLOURS = dict(zip(SYMBOLS, ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000"), strict=True))
-MARKERS = dict(zip(SYMBOLS, "os^vD", strict=True))
+SQUARES = ("F2", "F2_test")
+COLOURS = dict(
+    zip(SYMBOLS, ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7", "#000000"), strict=True)
+)
+MARKERS = dict(zip(SYMBOLS, "os^pvD", strict=True))
 LINES = ("-", "--", ":", "-.")
 
 
@@ -39,9 +43,10 @@ def curves(
     Parameters
     ----------
     *results : xarray.Dataset
-        What `solve` returned. Each theory has its own line style, simulations are markers.
+        What `solve` returned. Each theory has its own line style, simulations are markers. If
+        all are about a `Dataset`, a second horizontal axis counts passes over the data.
     variables : sequence of str, optional
-        Some of R, Q, F2, Et, Eg; by default all that the results hold.
+        Some of R, Q, F2, F2_test, Et, Eg; by default all that the results hold.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -80,6 +85,7 @@ def curves(
         theories += not simulated
     ax.set_xlabel(r"$t$")
     ax.set_xlim(left=0)
+    _passes(ax, results)
     _legend(ax)
     return ax
 
@@ -143,9 +149,10 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
 
 
 def overview(*results: xr.Dataset) -> Figure:
-    """Two panels as in the paper's Fig. 2: order parameters, and errors."""
+    """Two panels as in the paper's Fig. 2: order parameters, or squared errors of data; errors."""
     figure, axes = new_figure(2)
-    for ax, variables in zip(axes, (ORDER_PARAMETERS, ERRORS), strict=True):
+    given = all(_time_per_pass(result) for result in results)
+    for ax, variables in zip(axes, (SQUARES if given else ORDER_PARAMETERS, ERRORS), strict=True):
         curves(*results, variables=[n for n in variables if any(n in r for r in results)], ax=ax)
     return figure
 
@@ -180,6 +187,28 @@ def _draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, line: str) -
             error = result[f"{name}_se"].values
             low, high = values - error, values + error
             ax.fill_between(t, low, high, color=COLOURS[name], alpha=0.2, lw=0)
+
+
+def _time_per_pass(result: xr.Dataset) -> float | None:
+    """p/N of a result about a data set, which says how long a pass takes."""
+    data = json.loads(result.attrs.get("problem", "{}")).get("data", {})
+    return data["examples"] / data["features"] if "examples" in data else None
+
+
+def _passes(ax: Axes, results: Sequence[xr.Dataset]) -> None:
+    """Add an axis in passes over the data, if there are data and all agree on it."""
+    lengths = {_time_per_pass(result) for result in results}
+    length = lengths.pop()
+    if lengths or length is None or ax.child_axes:
+        return
+    above = ax.secondary_xaxis(
+        "top",
+        functions=(
+            lambda t: np.asarray(t, float) / length,
+            lambda n: np.asarray(n, float) * length,
+        ),
+    )
+    above.set_xlabel("passes over the data")
 
 
 def _legend(ax: Axes) -> None:

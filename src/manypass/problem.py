@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from manypass import checks, rules
+from manypass.data.dataset import TASKS, Dataset
+from manypass.data.reading import from_dict as data_from_dict
 
-TASKS = ("classification", "regression")
 MODES = ("online", "batch")
 
 
@@ -67,8 +68,8 @@ class Problem:
 
     Parameters
     ----------
-    data : Teacher
-        Where the examples come from.
+    data : Teacher or Dataset
+        Where the examples come from: a random teacher, N → ∞, or a user's own matrix.
     rule : Rule
         The force F.
     rate : float
@@ -89,7 +90,7 @@ class Problem:
     True
     """
 
-    data: Teacher
+    data: Teacher | Dataset
     rule: rules.Rule
     _: dataclasses.KW_ONLY
     rate: float
@@ -98,7 +99,8 @@ class Problem:
     mode: str = "online"
 
     def __post_init__(self) -> None:
-        _teacher(self.data)
+        if not isinstance(self.data, Teacher | Dataset):
+            raise ValueError(f"`data` must be a Teacher or a Dataset, got {self.data!r}")
         if not isinstance(self.rule, rules.Rule):
             raise ValueError(f"`rule` must be a rule such as Adaline(), got {self.rule!r}")
         # Wide enough for any use; narrow enough that no square or quotient leaves the floats.
@@ -111,18 +113,34 @@ class Problem:
             object.__setattr__(self, name, value)
         checks.choice("mode", self.mode, MODES)
 
+    @property
+    def teacher(self) -> Teacher:
+        """The teacher, for what is a theory of random examples only."""
+        if isinstance(self.data, Teacher):
+            return self.data
+        raise ValueError(
+            f"`data` must be a Teacher for this, got {self.data!r}: curves, steady states, the "
+            f"critical rate and advice are what there is for a Dataset"
+        )
+
     def replace(self, **changes: Any) -> Problem:
         """Return the problem with some fields changed, those of its teacher included."""
         _known(changes, (*PROBLEM_FIELDS, *TEACHER_FIELDS), "a problem")
         inner = {key: changes.pop(key) for key in TEACHER_FIELDS if key in changes}
         if inner:
-            changes["data"] = dataclasses.replace(_teacher(changes.get("data", self.data)), **inner)
+            data = changes.get("data", self.data)
+            if not isinstance(data, Teacher):
+                key = next(iter(inner))
+                raise ValueError(f"`{key}` is a field of a Teacher, but `data` is {data!r}")
+            changes["data"] = dataclasses.replace(data, **inner)
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain strings and numbers that restore the problem; also the layout of a TOML file."""
         plain = {key: getattr(self, key) for key in PROBLEM_FIELDS}
-        return plain | {"data": dict(vars(self.data)), "rule": self.rule.to_dict()}
+        given = self.data
+        data = given.to_dict() if isinstance(given, Dataset) else dict(vars(given))
+        return plain | {"data": data, "rule": self.rule.to_dict()}
 
     @classmethod
     def from_dict(cls, entries: dict[str, Any]) -> Problem:
@@ -138,23 +156,26 @@ class Problem:
         missing = [key for key in ("data", "rule", "rate") if key not in entries]
         if missing:
             raise ValueError(f"`{missing[0]}` is missing: a problem needs data, rule and rate")
-        data = entries["data"]
-        if not isinstance(data, dict):
-            raise ValueError(f"`data` must be a table with `alpha`, got {data!r}")
-        _known(data, TEACHER_FIELDS, "data")
-        if "alpha" not in data:
-            raise ValueError("`alpha` is missing: data needs the examples per weight, alpha = p/N")
-        return cls(**entries | {"data": Teacher(**data), "rule": rules.from_dict(entries["rule"])})
+        data = _data(entries["data"])
+        return cls(**entries | {"data": data, "rule": rules.from_dict(entries["rule"])})
 
 
 PROBLEM_FIELDS = tuple(field.name for field in dataclasses.fields(Problem))
 TEACHER_FIELDS = tuple(field.name for field in dataclasses.fields(Teacher))
 
 
-def _teacher(data: Any) -> Teacher:
-    if not isinstance(data, Teacher):
-        raise ValueError(f"`data` must be a Teacher, got {data!r}")
-    return data
+def _data(entry: Any) -> Teacher | Dataset:
+    """Return the teacher or the data set that an entry describes; a data set may come as itself."""
+    if isinstance(entry, Dataset):
+        return entry
+    if not isinstance(entry, dict):
+        raise ValueError(f"`data` must be a table with `alpha`, got {entry!r}, or with `path`")
+    if "path" in entry or "hash" in entry:
+        return data_from_dict(entry)
+    _known(entry, TEACHER_FIELDS, "data")
+    if "alpha" not in entry:
+        raise ValueError("`alpha` is missing: data needs the examples per weight, alpha = p/N")
+    return Teacher(**entry)
 
 
 def checked(problem: Any) -> Problem:

@@ -11,6 +11,8 @@ import numpy as np
 import xarray as xr
 
 from manypass import __version__
+from manypass.data.dataset import Dataset
+from manypass.data.reading import matching
 from manypass.problem import Problem
 
 LATEST = 1e12  # the last time or lag that may be asked for
@@ -25,6 +27,7 @@ LONG_NAMES = {
     "R": "student-teacher overlap B·J",
     "Q": "squared length of the weights, C(t,t)",
     "F2": "force fluctuation <F²> over the training set",
+    "F2_test": "force fluctuation <F²> over the test set",
     "Eg": "generalization error, fresh noiseless example",
     "Et": "training error",
     "settled": "time after which nothing moved within the error",
@@ -52,6 +55,8 @@ def dataset(
         name: (dims[np.ndim(value)], value, {"long_name": long_name(name)})
         for name, value in values.items()
     }
+    if isinstance(problem.data, Dataset) and "Eg" in variables:
+        variables["Eg"][2]["long_name"] = "error on the test set"
     if any(np.ndim(value) == 2 for value in values.values()):
         coords = coords | {"s": coords["t"]}
     out = xr.Dataset(variables, labelled(coords))
@@ -76,8 +81,12 @@ def long_name(name: str) -> str:
     return LONG_NAMES[name]
 
 
-def problem_of(result: xr.Dataset | xr.DataArray) -> Problem:
+def problem_of(result: xr.Dataset | xr.DataArray, data: Dataset | None = None) -> Problem:
     """Restore the problem that a result, fresh or opened from a file, answers.
+
+    A result about a `Dataset` holds a description of the data, not the numbers. They are read
+    again if they came from a file; otherwise give them as `data`. Either way their hash must
+    be that of the result.
 
     Examples
     --------
@@ -86,7 +95,10 @@ def problem_of(result: xr.Dataset | xr.DataArray) -> Problem:
     >>> mp.problem_of(mp.solve(problem, [1.0])) == problem
     True
     """
-    return Problem.from_dict(_problem_entry(result))
+    entry = _problem_entry(result)
+    if data is not None:
+        entry["data"] = matching(data, entry["data"])
+    return Problem.from_dict(entry)
 
 
 def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> None:
@@ -172,8 +184,11 @@ def _csv(result: xr.Dataset) -> str:
 
 def _json(result: xr.Dataset) -> str:
     def plain(name: Any) -> Any:
-        values = result[name].values.astype(object)
-        values[~np.isfinite(result[name].values)] = None
+        values = result[name].values
+        if values.dtype.kind not in "fiub":
+            return values.tolist()  # names
+        finite, values = np.isfinite(values), values.astype(object)
+        values[~finite] = None
         return values.tolist()
 
     tables = {"coords": result.coords, "data_vars": result.data_vars}

@@ -9,6 +9,8 @@ import xarray as xr
 from manypass import checks, results, spectrum
 from manypass.cavity.method import DMFT
 from manypass.checks import Array
+from manypass.data import solution
+from manypass.data.dataset import Dataset
 from manypass.exact import steady
 from manypass.exact.method import Exact
 from manypass.problem import Problem, checked
@@ -89,7 +91,13 @@ def steady_state(
 
 
 def critical_rate(problem: Problem, *, eigenvalues: Any = None) -> float:
-    """v_c, the learning rate above which |J|² diverges; see `exact.steady.critical_rate`.
+    """v_c, the learning rate above which ⟨|J|²⟩ diverges; see `exact.steady.critical_rate`.
+
+    For a `Dataset` it is the mean-square one, v_c = N/ϱ (`data.critical.critical_step`), and says
+    this: above it the *average* over runs of |J|² and of every mean-square error grows without
+    bound. Rare runs that draw examples of large norm in a row drive it; a single run may look
+    fine for a long while, and its typical behaviour may even improve. Below it the average
+    settles. It depends on the decay and on every example, not on the spectrum alone.
 
     Examples
     --------
@@ -98,7 +106,11 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None) -> float:
     >>> round(mp.critical_rate(problem), 6)
     3.09178
     """
-    return steady.critical_rate(checked(problem), _law(eigenvalues))
+    if isinstance(checked(problem).data, Dataset):
+        if eigenvalues is not None:
+            raise ValueError("`eigenvalues` do not determine the critical rate of a Dataset")
+        return solution.critical_rate(problem)
+    return steady.critical_rate(problem, _law(eigenvalues))
 
 
 def slow_mode(problem: Problem, *, eigenvalues: Any = None) -> float:

@@ -72,7 +72,7 @@ def activations(
     force, parameters = compiled_force(problem.rule), tuple(problem.rule.parameters.values())
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
-        draws = Draws.make(problem.data, tables.start, now, count, rng)
+        draws = Draws.make(problem.teacher, tables.start, now, count, rng)
         normals = rng.standard_normal(draws.first[-1] + count)
         x, h = general(tables, problem.rate, now, draws, tables.start, normals, force, parameters)
         learned = np.diff(draws.first).astype(float)
@@ -151,7 +151,7 @@ def _adaline_density(
     tables, now = _tables(problem, time, "exact")
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
-        draws = Draws.make(problem.data, tables.start, now, count, rng)
+        draws = Draws.make(problem.teacher, tables.start, now, count, rng)
         fixed = Draws(np.full(count, y), np.full(count, target), draws.first, draws.instants)
         mean, variance = gaussian(tables, problem.rate, now, fixed, tables.start)
         bell = np.exp(-((x[:, None] - mean) ** 2) / (2 * variance)) / np.sqrt(
@@ -163,6 +163,7 @@ def _adaline_density(
 
 
 def _checked_time(problem: Problem, time: Any) -> float:
+    _ = problem.teacher  # of a Dataset there is no example that nobody has learned
     if problem.mode != "online":
         raise ValueError(f"`mode` must be 'online' for activations, got {problem.mode!r}")
     if isinstance(time, str) and time == "steady":

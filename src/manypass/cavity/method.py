@@ -25,8 +25,10 @@ from manypass.cavity.settling import (
 )
 from manypass.cavity.smooth import objection
 from manypass.checks import Array
+from manypass.data.dataset import Dataset
 from manypass.ensemble import Measured, in_order, shown
 from manypass.problem import Problem
+from manypass.rules import Adaline, Hebbian
 
 SAMPLES = 40_000  # unless told
 RTOL = 0.01  # unless told
@@ -98,6 +100,12 @@ class DMFT:
 
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
+        if isinstance(problem.data, Dataset):
+            linear = isinstance(problem.rule, Adaline | Hebbian)
+            return (
+                f"DMFT() is a theory of random examples, N → ∞, not of {problem.data!r}: use "
+                f"method {'Exact()' if linear else 'Simulation(samples=100)'}"
+            )
         wrong = objection(problem.rule, problem.data.task)
         if wrong is None:
             return None

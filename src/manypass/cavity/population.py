@@ -40,7 +40,7 @@ class Population:
     @classmethod
     def make(cls, problem: Problem, time: float, steps: int, size: int, rng: Any) -> Population:
         """Draw a population, as even as chance allows (see `even_draws` and `orthonormal`)."""
-        draws = even_draws(problem.data, time if problem.mode == "online" else 0.0, size, rng)
+        draws = even_draws(problem.teacher, time if problem.mode == "online" else 0.0, size, rng)
         normals = rng.standard_normal((size, steps), dtype=np.float32)
         return cls(time, draws, orthonormal(normals, draws))
 

@@ -101,7 +101,7 @@ class Memory:
         while self.span < latest:
             check_instants(problem, 2 * self.span)
             tables, time = self._window(latest, 2 * self.span)
-            draws = Draws.make(problem.data, tables.start, time, PILOT, np.random.default_rng(0))
+            draws = Draws.make(problem.teacher, tables.start, time, PILOT, np.random.default_rng(0))
             short, long = (
                 errors(*gaussian(tables, problem.rate, time, draws, time - span), draws.target)
                 for span in (self.span, 2 * self.span)
@@ -153,7 +153,7 @@ def adaline_moments(
     check_instants(problem, now - tables.start)
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
-        draws = Draws.make(problem.data, tables.start, now, count, rng)
+        draws = Draws.make(problem.teacher, tables.start, now, count, rng)
         return errors(*gaussian(tables, problem.rate, now, draws, tables.start), draws.target)
 
     return sample_average(measure, samples, accuracy, seed)

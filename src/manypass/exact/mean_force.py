@@ -9,6 +9,7 @@ import xarray as xr
 
 from manypass import results
 from manypass.checks import Array
+from manypass.data.dataset import Dataset
 from manypass.exact.modes import linear_modes
 from manypass.exact.steady import check_steady, stationary
 from manypass.exact.training_error import gaussian_activation, gaussian_errors
@@ -36,6 +37,8 @@ class MeanForce:
 
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
+        if isinstance(problem.data, Dataset):
+            return f"MeanForce() serves a Teacher, not {problem.data!r}: use method Exact()"
         if isinstance(problem.rule, Adaline) and problem.mode == "online":
             return None
         return (
@@ -71,5 +74,5 @@ class MeanForce:
             Et = values["F2"] / 2
         else:
             y_part, target_part, variance = still
-            Et = float(gaussian_errors(problem.data, y_part, target_part, variance + noise)[0])
+            Et = float(gaussian_errors(problem.teacher, y_part, target_part, variance + noise)[0])
         return results.dataset(problem, self, {**values, "Eg": Eg, "Et": Et}, {"window": window})

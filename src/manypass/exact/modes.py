@@ -75,7 +75,7 @@ def learned(x: Array, t: Array) -> Array:
 
 def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
     """Modes of an Adaline or Hebbian problem; `spectrum` replaces Marchenko–Pastur."""
-    data, v, decay, online = problem.data, problem.rate, problem.decay, problem.mode == "online"
+    data, v, decay, online = problem.teacher, problem.rate, problem.decay, problem.mode == "online"
     heat = 2 * problem.temperature
     if isinstance(problem.rule, Hebbian):
         one, (a, b) = np.ones(1), data.moments()

@@ -54,14 +54,14 @@ def check_steady(problem: Problem, spectrum: Spectrum | None = None) -> None:
             f"no steady state: `rate` = {problem.rate:g} is not below "
             f"the critical rate v_c = {limit:.6g}"
         )
-    law = spectrum or marchenko_pastur(problem.data.alpha)
+    law = spectrum or marchenko_pastur(problem.teacher.alpha)
     if problem.decay == 0 and problem.temperature > 0 and law.rank < 1:
         raise ValueError(
             f"no steady state: with `decay` = 0 and `alpha` < 1 the `temperature` = "
             f"{problem.temperature:g} heats {1 - law.rank:.3g} of all directions for ever"
         )
     marginal = problem.decay == 0 and law.edge == 0
-    if marginal and (problem.temperature > 0 or problem.data.b > problem.data.a**2):
+    if marginal and (problem.temperature > 0 or problem.teacher.b > problem.teacher.a**2):
         raise ValueError(
             "no steady state: at `alpha` = 1 and `decay` = 0 relaxation rates reach zero"
         )
@@ -76,7 +76,7 @@ def critical_rate(problem: Problem, spectrum: Spectrum | None = None) -> float:
     if problem.mode == "batch" or isinstance(problem.rule, Hebbian):
         return math.inf
     _needs_adaline(problem, "critical rate")
-    decay, alpha = problem.decay, problem.data.alpha
+    decay, alpha = problem.decay, problem.teacher.alpha
     if spectrum is not None:
         return 2 / float(_feedback(spectrum, -decay))
     S = 1 + alpha * (1 + decay)
@@ -95,11 +95,11 @@ def slow_mode(problem: Problem, spectrum: Spectrum | None = None) -> float:
     that there is none, and the slowest rate of the sequence noise, the band edge 2x_min, is
     returned. At v_c it crosses zero; above, it is negative: the rate of growth.
     """
-    v, decay, c = problem.rate, problem.decay, 1 / problem.data.alpha
+    v, decay, c = problem.rate, problem.decay, 1 / problem.teacher.alpha
     if isinstance(problem.rule, Hebbian):
         return 2 * v * decay
     _needs_adaline(problem, "slow mode")
-    law = spectrum or marchenko_pastur(problem.data.alpha)
+    law = spectrum or marchenko_pastur(problem.teacher.alpha)
     band = 2 * v * (decay + law.edge)
     if problem.mode == "batch":
         return band

@@ -32,7 +32,7 @@ def closed_training_error(
         return F2 / 2
     if problem.mode == "batch":
         y_part, target_part, variance = gaussian_activation(problem, modes, t, R, F2)
-        wrong = gaussian_errors(problem.data, y_part, target_part, variance)
+        wrong = gaussian_errors(problem.teacher, y_part, target_part, variance)
         return np.where(t > 0, wrong, 0.5)  # J = 0: a guess
     return None
 
@@ -44,7 +44,7 @@ def gaussian_activation(
 
     B = (v/α) ∫ρ h e is what the example taught itself, A follows from dR/dt and σ² from F2.
     """
-    a, b = problem.data.a, problem.data.b
+    a, b = problem.teacher.a, problem.teacher.b
     e = _learned(modes.x, t)
     B = problem.rate / problem.data.alpha * (modes.rho * modes.h) @ e
     # ⟨yF⟩ = R'/v + λR, and R' = Σ ρ r e^{−xt} with e^{−xt} = 1 − xe
@@ -70,7 +70,7 @@ def gaussian_errors(data: Teacher, A: Array, B: Array, variance: Array) -> Array
 
 def hebbian_regression(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
     """½⟨(ỹ − x)²⟩ with x = h + ỹW, W the shot noise of the learning instants."""
-    a, b = problem.data.a, problem.data.b
+    a, b = problem.teacher.a, problem.teacher.b
     mean, square = shot_moments(problem, t)
     return 0.5 * (b - 2 * (a * R + b * mean) + Q + 2 * a * R * mean + b * square)
 
@@ -119,7 +119,7 @@ def hebbian_errors(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
     ỹx = R yỹ + √(C − R²) z + W, and ⟨e^{ikRyỹ}⟩ = e^{−q²/2}[1 + i erfi(δq/√2)], q = kR,
     δ² = 1/(1 + ε²).
     """
-    delta = 1 / math.sqrt(1 + problem.data.noise**2)
+    delta = 1 / math.sqrt(1 + problem.teacher.noise**2)
     out = np.full(t.size, 0.5)
     for i in np.flatnonzero(Q > 0):
         variance = max(Q[i] - (delta * R[i]) ** 2, 1e-300)

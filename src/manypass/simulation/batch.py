@@ -27,10 +27,9 @@ class Flow:
         self.examples, self.force, self.rng = examples, force, rng
         self.parameters = tuple(problem.rule.parameters.values())
         self.v, self.decay, self.T = problem.rate, problem.decay, problem.temperature
-        top = (1 + 1 / math.sqrt(problem.data.alpha)) ** 2  # largest eigenvalue of H
-        fastest = self.v * (steepest(problem.rule) * top + self.decay)
+        fastest = self.v * (steepest(problem.rule) * examples.top + self.decay)
         self.longest = (NOISY_STEP if self.T else STEP) / fastest if fastest else math.inf
-        self.J = np.zeros(examples.B.size, examples.X.dtype)
+        self.J = np.zeros(examples.X.shape[1], examples.X.dtype)
         self.time, self.diverged = 0.0, False
 
     def advance(self, until: float, integral: Weights | None = None) -> float:

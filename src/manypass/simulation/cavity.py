@@ -61,7 +61,7 @@ def cavity_experiment(
     checks.count("stimuli", stimuli, 1, 10**6)
     checks.number("stimulus", stimulus, 1e-12, 1e3)
     checks.count("seed", seed, 0, 2**63)
-    p = round(problem.data.alpha * n)
+    p = round(problem.teacher.alpha * n)
     if problem.mode != "online" or p < 1 or problem.rate * problem.decay >= n:
         raise ValueError(
             f"`problem` must be on-line learning of at least one example with rate·decay below "
@@ -97,7 +97,9 @@ class _Trial:
     def __init__(self, problem: Problem, n: int, seed: int, steps: int) -> None:
         data, self.draws, self.noise, stimulus = np.random.SeedSequence(seed).spawn(4)
         self.problem, self.force = problem, kernels.compiled_force(problem.rule)
-        self.examples = Examples.draw(problem.data, n, np.random.default_rng(data), np.dtype(float))
+        self.examples = Examples.draw(
+            problem.teacher, n, np.random.default_rng(data), np.dtype(float)
+        )
         self.target = float(self.examples.targets[0])
         self.stimulus = np.random.default_rng(stimulus)
         self.sequence, self.offsets = self.network().plan(steps)

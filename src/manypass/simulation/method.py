@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +14,11 @@ import xarray as xr
 
 from manypass import checks, memory, results
 from manypass.checks import Array
+from manypass.data.dataset import Dataset
 from manypass.ensemble import Average, Measured, in_order, shown
 from manypass.problem import Problem
 from manypass.simulation import kernels
+from manypass.simulation.given import GivenSample, given_examples, table
 from manypass.simulation.network import SEQUENCES
 from manypass.simulation.sample import MEASURED_AT_ONCE, Sample
 
@@ -25,10 +29,13 @@ PRECISIONS = ("float64", "float32")
 class Simulation:
     """Average over networks of N weights, each with its own teacher, training set and sequence.
 
+    On a `Dataset` the training set is given: networks differ by their sequences (and noise) only.
+
     Parameters
     ----------
     n : int
-        Number N of weights; the training set has round(αN) examples.
+        Number N of weights; the training set has round(αN) examples. A `Dataset` has its own N,
+        which is taken instead.
     samples : int
         Number of independent networks. Error bars come from their scatter.
     seed : int
@@ -80,6 +87,12 @@ class Simulation:
 
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
+        if isinstance(problem.data, Dataset) and self.n != problem.data.n:
+            if self.n != Simulation.n:
+                return (
+                    f"`n` = {self.n}, but {problem.data!r} has N = {problem.data.n}: leave it out"
+                )
+            return self._on(problem).refusal(problem)
         if round(problem.data.alpha * self.n) < 1:
             return (
                 f"`n` = {self.n} at `alpha` = {problem.data.alpha:g} leaves no example: "
@@ -92,20 +105,20 @@ class Simulation:
     def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t with their standard errors; C and G if asked for."""
         keep = t.size if two_time else min(t.size, MEASURED_AT_ONCE)
-        force = kernels.compiled_force(problem.rule)
+        make = self._on(problem)._maker(problem, keep)
 
         def sample(seed: np.random.SeedSequence) -> Measured:
-            return Sample(self, problem, force, seed).curves(t, two_time)
+            return make(seed).curves(t, two_time)
 
         average = self._ensemble(problem, sample, keep, progress)
         return self._dataset(problem, average, {"t": t})
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """R, Q, Eg of weights averaged over the window after `settle`; F2 and Et at its end."""
-        force = kernels.compiled_force(problem.rule)
+        make = self._on(problem)._maker(problem, 1)
 
         def sample(seed: np.random.SeedSequence) -> Measured:
-            return Sample(self, problem, force, seed).steady(window)
+            return make(seed).steady(window)
 
         average = self._ensemble(problem, sample, 1, progress=False)
         return self._dataset(problem, average, {"window": window})
@@ -115,17 +128,40 @@ class Simulation:
         reason = self.refusal(problem)
         if reason:
             raise ValueError(reason)
-        force = kernels.compiled_force(problem.rule)
+        make = self._maker(problem, 1)
         until = self.settle if math.isinf(time) else time
 
         def sample(i: int) -> Measured:
             seed = np.random.SeedSequence(self.seed, spawn_key=(i,))
-            return Sample(self, problem, force, seed).activations(until)
+            return make(seed).activations(until)
 
         p = round(problem.data.alpha * self.n)
         networks, threads = range(math.ceil(count / p)), self._threads(problem, 1)
         found = list(in_order(sample, networks, threads))
         return {name: np.concatenate([f[name] for f in found])[:count] for name in found[0]}
+
+    def _on(self, problem: Problem) -> Simulation:
+        """Return the method with the N of the data, if they have one."""
+        data = problem.data
+        return dataclasses.replace(self, n=data.n) if isinstance(data, Dataset) else self
+
+    def _maker(
+        self, problem: Problem, snapshots: int
+    ) -> Callable[[np.random.SeedSequence], Sample]:
+        """Return what makes a sample from a seed; given examples are laid out once, for all."""
+        force, data = kernels.compiled_force(problem.rule), problem.data
+        if not isinstance(data, Dataset):
+            return lambda seed: Sample(self, problem, force, seed)
+        self._threads(problem, snapshots)  # refuses what does not fit
+        examples = given_examples(data, self.precision)
+        test = (table(data.X_test, self.precision), data.y_test) if data.p_test else None
+
+        def make(seed: np.random.SeedSequence) -> Sample:
+            sample = GivenSample(self, problem, force, seed, examples)
+            sample.test = test
+            return sample
+
+        return make
 
     def _ensemble(self, problem: Problem, sample: Any, snapshots: int, progress: bool) -> Measured:
         threads = self._threads(problem, snapshots)
@@ -138,14 +174,21 @@ class Simulation:
 
     def _threads(self, problem: Problem, snapshots: int) -> int:
         """How many networks fit into memory at once; none is refused with the number."""
-        p, size = round(problem.data.alpha * self.n), np.dtype(self.precision).itemsize
+        n, size = self._on(problem).n, np.dtype(self.precision).itemsize
+        p = round(problem.data.alpha * n)
         at_once = min(snapshots, MEASURED_AT_ONCE)
-        needed = size * p * (self.n + 2 * at_once) + 16 * snapshots * self.n + 64 * snapshots**2
+        needed = size * p * (n + 2 * at_once) + 16 * snapshots * n + 64 * snapshots**2
         remedy = "take a smaller `n`, fewer times or the `precision` float32"
-        free = memory.require(needed, remedy)
+        shared = 0.0
+        if isinstance(problem.data, Dataset):  # all networks learn from one table
+            rows = p + problem.data.p_test
+            shared, needed = size * rows * n, needed + size * (2 * rows * at_once - p * n)
+            remedy = "take fewer examples, fewer times or the `precision` float32"
+        free = memory.require(shared + needed, remedy) - shared
         return max(1, min(self.threads or os.cpu_count() or 1, int(free // needed)))
 
     def _dataset(self, problem: Problem, values: Measured, coords: dict[str, Any]) -> xr.Dataset:
         diverged = np.rint(values.pop("diverged") * self.samples).astype(int)
         values.pop("diverged_se")
-        return results.dataset(problem, self, {**values, "diverged": diverged}, coords)
+        method = self._on(problem)
+        return results.dataset(problem, method, {**values, "diverged": diverged}, coords)

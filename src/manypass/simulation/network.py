@@ -23,11 +23,12 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """A teacher and a training set that it labelled."""
+    """A teacher and a training set that it labelled; B is empty if there is no teacher."""
 
     B: Array
     X: Weights  # p × N
     targets: Array
+    top: float  # largest eigenvalue of H, or its limit for N → ∞
 
     @classmethod
     def draw(cls, data: Teacher, n: int, rng: np.random.Generator, dtype: Any) -> Examples:
@@ -40,7 +41,8 @@ class Examples:
         targets = (X @ B.astype(dtype)).astype(float)
         if data.noise:
             targets += data.noise * rng.standard_normal(p)
-        return cls(B, X, np.sign(targets) if data.task == "classification" else targets)
+        aims = np.sign(targets) if data.task == "classification" else targets
+        return cls(B, X, aims, top=(1 + 1 / math.sqrt(data.alpha)) ** 2)
 
 
 def aligned(count: int, dtype: Any) -> Weights:
@@ -87,7 +89,7 @@ class Learner:
         draws: np.random.Generator,
         noise: np.random.Generator,
     ) -> None:
-        n, dtype = examples.B.size, examples.X.dtype
+        n, dtype = examples.X.shape[1], examples.X.dtype
         self.examples, self.force = examples, force
         self.parameters = tuple(problem.rule.parameters.values())
         # Two generators, so that steps may be planned in pieces of any size.

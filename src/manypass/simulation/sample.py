@@ -26,12 +26,19 @@ class Sample:
     """One teacher and training set, and networks that learn it by the same sequence."""
 
     def __init__(
-        self, method: Simulation, problem: Problem, force: Any, seed: np.random.SeedSequence
+        self,
+        method: Simulation,
+        problem: Problem,
+        force: Any,
+        seed: np.random.SeedSequence,
+        examples: Examples | None = None,
     ) -> None:
         data, self.draws, self.noise, stimulus = seed.spawn(4)
         self.method, self.problem, self.force = method, problem, force
         dtype = np.dtype(method.precision)
-        self.examples = Examples.draw(problem.data, method.n, np.random.default_rng(data), dtype)
+        self.examples = examples or Examples.draw(
+            problem.teacher, method.n, np.random.default_rng(data), dtype
+        )
         self.stimulus = np.random.default_rng(stimulus)
 
     def network(self) -> Learner | Flow:
@@ -73,7 +80,7 @@ class Sample:
         """Measure after `settle`, the weights averaged over the window."""
         network, settle = self.network(), self.method.settle
         network.advance(settle)
-        mean = np.zeros(self.method.n)
+        mean = np.zeros(self.examples.X.shape[1])
         covered = network.advance(settle + window, mean)
         mean = mean / covered if covered else network.J.astype(float)
         lost = np.array([network.diverged])

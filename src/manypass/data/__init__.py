@@ -1,0 +1,1 @@
+"""A user's own data: exact moments of SGD with squared loss on a given matrix, and advice."""

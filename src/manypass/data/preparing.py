@@ -1,0 +1,58 @@
+"""Training and test tables made to fit each other: order of columns, scale, intercept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manypass.data import columns
+
+
+def same_length(one: str, table: Any, other: str, values: Any) -> None:
+    """Refuse targets and inputs that do not go together."""
+    if table.shape[0] != len(values):
+        raise ValueError(
+            f"`{other}` must have one entry for each row of `{one}`: {len(values)} entries, "
+            f"{table.shape[0]} rows"
+        )
+
+
+def in_order(table: Any, names: columns.Names) -> Any:
+    """Columns of a test frame as the training frame has them."""
+    if not columns.is_frame(table) or names is None:
+        return table
+    held = {str(name): name for name in table.columns}
+    for name in names:
+        if name not in held:
+            raise ValueError(f"`X_test` has no column {name!r}, which `X` has")
+    for name in held:
+        if name not in names:
+            raise ValueError(f"`X_test` has a column {name!r}, which `X` has not")
+    return table[[held[name] for name in names]]
+
+
+def standardized(X: Any, X_test: Any) -> tuple[Any, Any]:
+    """(ξ − mean)/deviation per column, both taken over the training set."""
+    if columns.is_sparse(X) or columns.is_sparse(X_test):
+        raise ValueError(
+            "`standardize` would fill a sparse matrix: scale its columns yourself, or give dense X"
+        )
+    mean, scale = X.mean(axis=0), X.std(axis=0)
+    out = [None if part is None else (part - mean) / scale for part in (X, X_test)]
+    for part in out:
+        if part is not None:
+            part.setflags(write=False)
+    return out[0], out[1]
+
+
+def with_ones(X: Any) -> Any:
+    """Add a column that is always 1."""
+    ones = np.ones((X.shape[0], 1))
+    if columns.is_sparse(X):
+        from scipy.sparse import csr_array, hstack
+
+        return hstack([X, csr_array(ones)], format="csr")
+    out = np.hstack([X, ones])
+    out.setflags(write=False)
+    return out

@@ -1,0 +1,189 @@
+"""Expected learning curves of a linear rule on a data set, for the method `Exact`."""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from manypass import checks, memory
+from manypass.checks import Array
+from manypass.data import sums
+from manypass.data.critical import critical_step, steady_covariance
+from manypass.data.dataset import Dataset
+from manypass.data.measuring import Measure, stack
+from manypass.data.moments import Moments
+from manypass.data.stepping import follow
+from manypass.ensemble import shown
+from manypass.exact.modes import learned
+from manypass.problem import Problem
+from manypass.rules import Hebbian
+
+ACCURACY = 1e-5  # of the curves, unless told
+MARGIN = 0.3  # what the error estimate of a step may be, in units of the accuracy
+SMALL = 10**9  # multiplications of a product that one thread does as fast as two
+
+
+def curves(
+    problem: Problem,
+    t: Array,
+    *,
+    accuracy: float | None,
+    diagonal: bool,
+    two_time: bool,
+    progress: bool,
+) -> dict[str, Any]:
+    """Q, F2, Et, and with a test set F2_test and Eg, at times t to the nearest step."""
+    data = data_of(problem)
+    with calm(data):
+        moments = Moments(problem, data.principal, diagonal=diagonal)
+        if problem.mode == "batch":
+            return batch_curves(problem, moments, t, two_time)
+        return online_curves(moments, data.task, t, accuracy or ACCURACY, two_time, progress)
+
+
+def online_curves(
+    moments: Moments, task: str, t: Array, accuracy: float, two_time: bool, progress: bool
+) -> dict[str, Any]:
+    """Follow m and Σ, and measure."""
+    measure = Measure(moments, task)
+    steps = [moments.steps(time) for time in t]
+    path = follow(moments, sorted(set(steps)), MARGIN * accuracy)
+    if two_time:
+        memory.require(8 * t.size * (2 * moments.h.size + 4 * t.size), "take fewer `times`")
+    seen, kept = {}, {}
+    for k, Sigma in shown(path, len(set(steps)), progress, "exact", "time"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            seen[k] = measure(moments.mean(k), Sigma, moments.null_variance(k))
+        if two_time:
+            kept[k] = None if Sigma is None else moments.variances(Sigma).copy()
+    out = stack([seen[k] for k in steps])
+    if two_time:
+        out |= _two_time(moments, measure, steps, kept)
+    return out
+
+
+def _two_time(
+    moments: Moments, measure: Measure, steps: list[int], kept: dict[int, Any]
+) -> dict[str, Array]:
+    """C(t,s) = m(t)·m(s) + Σ_i a_i^{k−l} Σ_ii(s) for t ≥ s, and G(t,s) = (1/N) Σ_i a_i^{k−l}."""
+    n, q = moments.examples.n, moments.q
+    slow = np.array(moments.nu * moments.decay)  # 1 − a outside the span
+    C, G = np.zeros((2, len(steps), len(steps)))
+    means = np.array([moments.mean(k) for k in steps])
+    for j, early in enumerate(steps):
+        for i in range(j, len(steps)):
+            a = sums.power(q, steps[i] - early)
+            outside = measure.outside * float(sums.power(slow, steps[i] - early))
+            G[i, j] = (a.sum() + outside) / n
+            lost = kept[early] is None or kept[steps[i]] is None
+            noise = np.inf if lost else a @ kept[early] + outside * moments.null_variance(early)
+            C[i, j] = C[j, i] = np.inf if lost else means[i] @ means[j] + noise
+    return {"C": C, "G": G}
+
+
+def batch_curves(problem: Problem, moments: Moments, t: Array, two_time: bool) -> dict[str, Any]:
+    """Gradient flow over the training set: dm/dt = v(g − Hm − λm), Σ = (T/N)(1 − e^{−2xt})/x."""
+    measure = Measure(moments, problem.data.task)
+    v, n = problem.rate, moments.examples.n
+    x, slow = v * (problem.decay + moments.h), np.array([v * problem.decay])
+    means = v * moments.examples.g[:, None] * learned(x, t)
+    heat = 2 * problem.temperature / n
+    variance, null = heat * learned(2 * x, t), heat * learned(2 * slow, t)[0]
+    rows = []
+    for i in range(t.size):
+        Sigma = variance[:, i] if moments.diagonal else np.diag(variance[:, i])
+        rows.append(measure(means[:, i], Sigma, float(null[i])))
+    out = stack(rows)
+    if two_time:
+        lag = np.abs(t[:, None] - t)
+        early = np.minimum(np.arange(t.size)[:, None], np.arange(t.size))
+        decays = np.exp(-x[:, None, None] * lag)
+        outside = measure.outside * np.exp(-slow[0] * lag)
+        noise = np.einsum("its,its->ts", decays, variance[:, early])
+        out["C"] = means.T @ means + noise + outside * null[early]
+        out["G"] = np.tril((decays.sum(axis=0) + outside) / n)
+    return out
+
+
+def stationary(problem: Problem, *, diagonal: bool, window: float) -> dict[str, float]:
+    """Return Q, F2_test, Eg of weights averaged over the window, F2 and Et of present ones."""
+    data = data_of(problem)
+    with calm(data):
+        moments = Moments(problem, data.principal, diagonal=diagonal)
+        return _stationary(problem, moments, window)
+
+
+def _stationary(problem: Problem, moments: Moments, window: float) -> dict[str, float]:
+    measure, diagonal = Measure(moments, problem.data.task), moments.diagonal
+    check_steady(problem, moments)
+    m = moments.examples.g / (problem.decay + moments.h)
+    slow = np.array(moments.nu * problem.decay)
+    if problem.mode == "batch":
+        share = 2 * problem.temperature / moments.examples.n / problem.rate / 2
+        variance = share / (problem.decay + moments.h)
+        Sigma = variance if diagonal else np.diag(variance)
+        null = share / problem.decay if problem.decay else 0.0
+    else:
+        Sigma = steady_covariance(moments)
+        null = moments.heat / float(2 * slow - slow**2) if moments.heat and problem.decay else 0.0
+    now = measure(m, Sigma, null)
+    steps = moments.steps(window)
+    if problem.mode == "batch" and window:
+        from manypass.exact.steady import window_factor
+
+        kept = window_factor(problem.rate * (problem.decay + moments.h) * window)
+        outside = float(window_factor(np.array(problem.rate * problem.decay * window)))
+    elif steps > 1:
+        kept = sums.kept_by_window(moments.q, steps)
+        outside = float(sums.kept_by_window(slow, steps))
+    else:
+        return now
+    averaged = Sigma * (kept if diagonal else (kept[:, None] + kept) / 2)
+    return now | measure.test(m, averaged, null * outside)
+
+
+def check_steady(problem: Problem, moments: Moments) -> None:
+    """Raise a `ValueError` that says why there is no steady state."""
+    if problem.decay == 0 and isinstance(problem.rule, Hebbian):
+        raise ValueError("no steady state: with `decay` = 0 Hebbian weights grow for ever")
+    if problem.mode == "online" and moments.coupled:
+        limit = critical_step(moments) * moments.examples.n / moments.batch
+        if problem.rate >= limit:
+            raise ValueError(
+                f"no steady state: `rate` = {problem.rate:g} is not below "
+                f"the critical rate v_c = {limit:.6g}"
+            )
+    if not moments.coupled and problem.mode == "online" and moments.nu * problem.decay >= 2:
+        raise ValueError(f"no steady state: `decay` = {problem.decay:g} is not below 2/rate·N")
+    outside = moments.examples.n - moments.examples.rank
+    if problem.decay == 0 and problem.temperature > 0 and outside:
+        raise ValueError(
+            f"no steady state: with `decay` = 0 the `temperature` = {problem.temperature:g} heats "
+            f"{outside} directions for ever, in which no example of the `data` lies"
+        )
+
+
+def critical_rate(problem: Problem, batch: int = 1) -> float:
+    """v_c = N ν_c/B of on-line Adaline by batches of B; inf for Hebbian and batch learning."""
+    if problem.mode == "batch" or isinstance(problem.rule, Hebbian):
+        return math.inf
+    data = data_of(problem)
+    checks.count("batch_size", batch, 1, data.p)
+    with calm(data):
+        return critical_step(Moments(problem, data.principal, batch=batch)) * data.n / batch
+
+
+def calm(data: Dataset) -> AbstractContextManager[Any]:
+    """Hold small products to one thread: more of them would wait for each other."""
+    return threadpool_limits(1) if data.p * data.n**2 < SMALL else nullcontext()
+
+
+def data_of(problem: Problem) -> Dataset:
+    """Return the data set of a problem that has one."""
+    if not isinstance(problem.data, Dataset):
+        raise ValueError(f"`data` must be a Dataset, got {problem.data!r}")
+    return problem.data

@@ -1,0 +1,152 @@
+"""Advice, followed: scikit-learn and a PyTorch-style loop get the errors that were predicted."""
+
+import numpy as np
+import pytest
+from data_sets import critical, data_set, sgd, squared_errors
+from sklearn.linear_model import SGDRegressor
+
+import manypass as mp
+from manypass.data.advice import text
+
+
+@pytest.fixture(scope="module")
+def advice():
+    problem = mp.Problem(
+        data_set("diabetes"), mp.Adaline(), rate=0.5 * critical("diabetes"), decay=0.05
+    )
+    return mp.advise(problem, passes=6)
+
+
+def agrees(errors, predicted):
+    error = errors.std() / np.sqrt(errors.size)
+    z = (errors.mean() - predicted) / error
+    print(f"predicted {predicted:.5f}, got {errors.mean():.5f} +- {error:.5f}, z = {z:.1f}")
+    assert abs(z) < 4
+    assert error < 0.005 * predicted  # 2 % would be seen
+
+
+@pytest.mark.parametrize("kind", ["rate", "window", "all"])
+def test_scikit_learn_gets_what_was_predicted(advice, kind):
+    """Rows are drawn with replacement, as the theory has it; SGDRegressor then shuffles those."""
+    data, row, rng = data_set("diabetes"), advice.sel(advice=kind), np.random.default_rng(1)
+    found = []
+    for seed in range(1200 if kind == "rate" else 400):
+        model = SGDRegressor(
+            penalty="l2",
+            alpha=float(row.alpha),
+            learning_rate="constant",
+            eta0=float(row.eta0),
+            fit_intercept=False,
+            average=int(row.average) or False,
+            random_state=seed,
+        )
+        drawn = rng.integers(data.p, size=int(row.passes) * data.p)
+        model.partial_fit(data.X[drawn], data.y[drawn])
+        found.append(model.coef_)
+    agrees(squared_errors(data.X_test, data.y_test, np.array(found)), float(row.F2_test))
+
+
+def test_epochs_as_people_run_them_are_no_worse(advice):
+    """Every example once per epoch is another sequence, with less noise than the theory's."""
+    data, row, found = data_set("diabetes"), advice.sel(advice="all"), []
+    for seed in range(100):
+        model = SGDRegressor(
+            penalty="l2",
+            alpha=float(row.alpha),
+            learning_rate="constant",
+            eta0=float(row.eta0),
+            max_iter=int(row.passes),
+            tol=None,
+            fit_intercept=False,
+            average=int(row.average) or False,
+            random_state=seed,
+        )
+        found.append(model.fit(data.X, data.y).coef_)
+    errors = squared_errors(data.X_test, data.y_test, np.array(found))
+    assert errors.mean() < 1.01 * float(row.F2_test)
+    assert errors.mean() < 0.9 * float(advice.F2_test.sel(advice="given"))
+
+
+def test_a_loop_in_the_manner_of_pytorch_gets_what_was_predicted():
+    """w ← w − lr (gradient of the mean square over the batch + weight_decay w), averaged."""
+    data, size = data_set("breast cancer"), 16
+    problem = mp.Problem(data, mp.Adaline(), rate=0.1, decay=0.05)
+    found = mp.advise(problem, passes=4, batch_size=size)
+    assert "eta0" not in found
+    assert "MSELoss(), batch size 16" in text(found)
+    rng = np.random.default_rng(2)
+    for kind in ("given", "all"):
+        row, samples = found.sel(advice=kind), 1000
+        lr, decay = float(row.lr), float(row.weight_decay)
+        steps, window = (round(float(row[k]) * data.p / size) for k in ("passes", "window"))
+        w, total = np.zeros((samples, data.n)), np.zeros((samples, data.n))
+        for step in range(steps):
+            batch = rng.integers(data.p, size=(samples, size))
+            X, y = data.X[batch], data.y[batch]
+            off = np.einsum("sbn,sn->sb", X, w) - y
+            gradient = 2 * np.einsum("sb,sbn->sn", off, X) / size
+            w = w - lr * (gradient + decay * w)
+            if step >= steps - window:
+                total += w
+        final = total / window if window else w
+        agrees(squared_errors(data.X_test, data.y_test, final), float(row.F2_test))
+
+
+def test_advice_is_consistent(advice):
+    best = advice.F2_test.sel(advice="all")
+    alone = advice.F2_test.sel(advice=["given", "rate", "passes", "window", "decay"])
+    assert best <= alone.min() * 1.001
+    assert (alone <= alone.sel(advice="given") * 1.0001).all()
+    ridge = advice.F2_test.sel(advice=["batch, best decay", "batch"]).values
+    assert ridge[0] <= ridge[1]
+    row = advice.sel(advice="all")
+    assert row.eta0 == row.rate / 10
+    assert row.lr == row.rate / 20
+    assert row.weight_decay == 2 * row.decay
+    assert "SGDRegressor(" in text(advice)
+    problem = mp.problem_of(advice, data=data_set("diabetes"))
+    J = sgd(problem, [6 * problem.data.alpha], 8000, 5)[0]
+    agrees(
+        squared_errors(problem.data.X_test, problem.data.y_test, J),
+        float(advice.F2_test.sel(advice="given")),
+    )
+    np.testing.assert_allclose(
+        mp.solve(problem, [6 * problem.data.alpha]).Eg[0], advice.Eg.sel(advice="given"), rtol=1e-4
+    )
+
+
+def test_a_part_is_held_out_if_there_is_no_test_set(tmp_path):
+    full = data_set("diabetes")
+    data = mp.Dataset(full.X[:80, :4], full.y[:80])
+    problem = mp.Problem(data, mp.Adaline(), rate=0.1)
+    found = mp.advise(problem, passes=1, holdout=0.3, seed=4)
+    assert found.attrs["holdout"] == 0.3
+    assert "held out" in text(found)
+    for suffix in ("nc", "csv", "json"):
+        mp.save(found, tmp_path / f"a.{suffix}")
+    again = mp.load(tmp_path / "a.nc")
+    assert (again.F2_test.values == found.F2_test.values).all()
+    assert list(again.advice.values) == list(found.advice.values)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"passes": 0}, "`passes` must be a whole number from 1"),
+        ({"batch_size": 10**6}, "`batch_size` must be a whole number from 1 to 331"),
+        ({"holdout": 1.5}, "`holdout` must be a number from 0.01 to 0.9"),
+        ({"seed": -1}, "`seed` must be"),
+    ],
+)
+def test_bad_settings(change, words):
+    problem = mp.Problem(data_set("diabetes"), mp.Adaline(), rate=0.1)
+    with pytest.raises(ValueError, match=words):
+        mp.advise(problem, **change)
+
+
+def test_bad_problems():
+    data = data_set("diabetes")
+    with pytest.raises(ValueError, match="`problem` must be on-line Adaline"):
+        mp.advise(mp.Problem(data, mp.Logistic(), rate=0.1))
+    with pytest.raises(ValueError, match="`data` must be a Dataset"):
+        mp.advise(mp.Problem(mp.Teacher(1.0), mp.Adaline(), rate=0.1))

@@ -1,0 +1,289 @@
+"""Data as users bring them: arrays, frames, sparse matrices, files, the command line."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import manypass as mp
+from manypass.cli import main
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 3)) * [1, 2, 5] + [0, 1, 0]
+Y = np.where(X[:, 0] + 0.3 * RNG.standard_normal(40) > 0, 1.0, -1.0)
+FRAME = pd.DataFrame(X, columns=["size", "age", "cost"]).assign(good=Y.astype(int))
+
+
+def changed(row, column, value):
+    out = FRAME.astype({column: object}) if isinstance(value, str | type(None)) else FRAME.copy()
+    out.loc[row, column] = value
+    return out
+
+
+def with_entry(value):
+    out = X.copy()
+    out[7, 1] = value
+    return out
+
+
+def test_equal_by_value_however_they_come():
+    data = mp.Dataset(X, Y)
+    for same in (
+        mp.Dataset(X.tolist(), Y.astype(int)),
+        mp.Dataset(np.asfortranarray(X), Y[:, None]),
+        mp.Dataset(FRAME, "good"),
+        mp.Dataset(FRAME[["size", "age", "cost"]], FRAME["good"]),
+        mp.Dataset(sparse.coo_array(X), Y),
+        mp.Dataset(sparse.csc_matrix(X), Y, task="classification"),
+        pickle.loads(pickle.dumps(data)),
+    ):
+        assert same == data
+        assert hash(same) == hash(data)
+        problem = mp.Problem(same, mp.Adaline(), rate=0.05, decay=0.1)
+        assert problem == mp.Problem(data, mp.Adaline(), rate=0.05, decay=0.1)
+    for other in (
+        mp.Dataset(X, -Y),
+        mp.Dataset(X, Y, task="regression"),
+        mp.Dataset(X, Y, X, Y),
+        mp.Dataset(X, Y, intercept=True),
+        mp.Dataset(with_entry(3.0), Y),
+    ):
+        assert other != data
+
+
+def test_sparse_data_give_the_same_curves():
+    thin = np.where(np.abs(X) > 1, X, 0.0)
+    results = []
+    for table in (thin, sparse.csr_matrix(thin)):
+        data = mp.Dataset(table, Y, table[:10], Y[:10], intercept=True)
+        problem = mp.Problem(data, mp.Adaline(), rate=0.05, decay=0.1)
+        simulated = mp.solve(problem, [1, 4], mp.Simulation(samples=3))
+        results.append([mp.solve(problem, [1, 4]), mp.steady_state(problem), simulated])
+    for one, other in zip(*results, strict=True):
+        for key in one:
+            np.testing.assert_allclose(one[key], other[key], rtol=1e-9)
+
+
+def test_nobody_can_change_the_numbers():
+    mine = X.copy()
+    data = mp.Dataset(mine, Y)
+    before = data.hash
+    mine[0, 0] = 99.0
+    assert mp.Dataset(X, Y) == data
+    assert data.hash == before
+    with pytest.raises(ValueError, match="read-only"):
+        data.X[0, 0] = 1.0
+    with pytest.raises(AttributeError):
+        data.X = X
+
+
+def test_standardize_and_intercept_are_off_unless_asked():
+    plain = mp.Dataset(X, Y, X[:5], Y[:5])
+    np.testing.assert_array_equal(plain.X, X)
+    both = mp.Dataset(FRAME, "good", FRAME[:5], standardize=True, intercept=True)
+    np.testing.assert_allclose(both.X[:, :3].mean(axis=0), 0, atol=1e-14)
+    np.testing.assert_allclose(both.X[:, :3].std(axis=0), 1)
+    np.testing.assert_allclose(both.X_test, both.X[:5])
+    assert (both.X[:, 3] == 1).all()
+    assert both.names == ("size", "age", "cost", "intercept")
+    entry = both.to_dict()
+    assert (entry["standardize"], entry["intercept"], entry["features"]) == (True, True, 4)
+
+
+def test_test_columns_are_matched_by_name():
+    shuffled = FRAME[["good", "cost", "size", "age"]]
+    assert mp.Dataset(FRAME, "good", shuffled) == mp.Dataset(FRAME, "good", FRAME)
+
+
+BAD = [
+    ((with_entry(np.nan), Y), {}, "`X` must be finite numbers, but column 1 is missing in row 7"),
+    ((with_entry(np.inf), Y), {}, "column 1 is inf in row 7"),
+    ((changed(3, "age", np.nan), "good"), {}, "column 'age' is missing in row 3"),
+    ((changed(3, "age", None), "good"), {}, "column 'age' is missing in row 3"),
+    ((changed(3, "age", "old"), "good"), {}, "`X` must be numbers, got 'old' in column 'age'"),
+    ((FRAME.assign(one=2), "good"), {}, "column 'one' is constant .2.: drop it, .*intercept=True"),
+    ((np.column_stack((X, np.zeros((40, 2)))), Y), {}, "column 3 and 1 more is constant"),
+    ((sparse.csr_array(np.column_stack((X, np.ones(40)))), Y), {}, "column 3 is constant"),
+    ((X, Y[:30]), {}, "`y` must have one entry for each row of `X`: 30 entries, 40 rows"),
+    ((X, Y, X, Y[:3]), {}, "`y_test` must have one entry for each row of `X_test`"),
+    ((X, Y, X[:, :2], Y), {}, "`X_test` must have the 3 columns of `X`, got 2"),
+    ((X, Y, X), {}, "`X_test` is given without `y_test`"),
+    ((X, Y, None, Y), {}, "`y_test` is given without `X_test`"),
+    ((X, Y + 1), {"task": "classification"}, "`y` must be -1 or .1 for task .*, got [02] in row 0"),
+    (
+        (FRAME.assign(good=0), "good"),
+        {"task": "classification"},
+        "`y` .column 'good'. must be -1 or",
+    ),
+    ((X, Y), {"task": "sort"}, "`task` must be one of 'classification', 'regression', got 'sort'"),
+    ((X, "good"), {}, "`y` must be a column of `X`, got 'good': only a frame has named columns"),
+    ((FRAME, "bad"), {}, "`y` must be a column of `X`, got 'bad': it has size, age, cost, good"),
+    ((FRAME, "good", FRAME.drop(columns="age")), {}, "`X_test` has no column 'age'"),
+    ((FRAME, "good", FRAME.assign(more=1)), {}, "`X_test` has a column 'more', which `X` has not"),
+    ((FRAME, "good", FRAME, Y), {}, "`y_test` is given, but `y` = 'good' is a column"),
+    ((X[:, 0], Y), {}, "`X` must be examples × features"),
+    ((np.empty((0, 3)), []), {}, "`X` must be examples × features"),
+    (([["a", 1.0]] * 40, Y), {}, "`X` must be a table of numbers, got 'a'"),
+    ((X + 1j, Y), {}, "`X` must be a table of numbers"),
+    ((X, ["a"] * 40), {}, "`y` must be numbers, got 'a'"),
+    ((X, np.append(Y[:-1], np.nan)), {}, "`y` must be finite numbers, got nan in row 39"),
+    ((X, Y), {"standardize": "yes"}, "`standardize` must be True or False, got 'yes'"),
+    ((sparse.csr_array(X), Y), {"standardize": True}, "`standardize` would fill a sparse matrix"),
+    ((X, Y), {"names": ["a"]}, "`names` must name all 3 columns of `X`, got 1"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "settings", "words"), BAD, ids=range(len(BAD)))
+def test_bad_data_name_the_column(arguments, settings, words):
+    with pytest.raises(ValueError, match=words):
+        mp.Dataset(*arguments, **settings)
+
+
+def test_what_is_a_theory_of_teachers_refuses_and_names_what_can():
+    problem = mp.Problem(mp.Dataset(X, Y), mp.Adaline(), rate=0.05, decay=0.1)
+    with pytest.raises(ValueError, match=r"DMFT.. is a theory of random examples.*Exact\(\)"):
+        mp.solve(problem, [1], mp.DMFT())
+    with pytest.raises(ValueError, match=r"use method Simulation\(samples=100\)"):
+        mp.solve(problem.replace(rule=mp.Adatron()), [1])
+    with pytest.raises(ValueError, match=r"MeanForce.. serves a Teacher.*Exact\(\)"):
+        mp.steady_state(problem, mp.MeanForce())
+    for question in (mp.force_autocorrelation, mp.example_response, mp.cavity_experiment):
+        with pytest.raises(ValueError, match="`data` must be a Teacher for this, got Dataset"):
+            question(problem, [1])
+    for question in (mp.slow_mode, lambda p: mp.activations(p, 1.0)):
+        with pytest.raises(ValueError, match="`data` must be a Teacher for this, got Dataset"):
+            question(problem)
+    with pytest.raises(ValueError, match="`alpha` is a field of a Teacher"):
+        problem.replace(alpha=2.0)
+    with pytest.raises(ValueError, match="`samples` is of no use"):
+        mp.solve(problem, [1], mp.Exact(samples=10))
+    with pytest.raises(ValueError, match=r"`n` = 7, but .* has N = 3"):
+        mp.solve(problem, [1], mp.Simulation(n=7))
+    with pytest.raises(ValueError, match="`diagonal` approximates the theory of a Dataset"):
+        mp.solve(problem.replace(data=mp.Teacher(1.0)), [1], mp.Exact(diagonal=True))
+    with pytest.raises(ValueError, match="`eigenvalues` do not determine"):
+        mp.critical_rate(problem, eigenvalues=[1.0])
+    found = mp.solve(problem.replace(rule=mp.Adatron()), [1], mp.Simulation(samples=3))
+    assert {"F2", "Et", "Q"} <= set(found.data_vars)
+    assert json.loads(found.attrs["method"])["n"] == 3
+
+
+@pytest.fixture
+def files(tmp_path):
+    FRAME[:30].to_csv(tmp_path / "train.csv", index=False)
+    FRAME[30:].to_csv(tmp_path / "test.csv", index=False)
+    FRAME[:30].to_parquet(tmp_path / "train.parquet")
+    return tmp_path
+
+
+def test_files_of_both_kinds_and_what_a_result_says_of_them(files):
+    data = mp.read_dataset(files / "train.csv", "good", test=files / "test.csv", standardize=True)
+    assert data == mp.Dataset(FRAME[:30], "good", FRAME[30:], standardize=True)
+    assert mp.read_dataset(files / "train.parquet", "good") == mp.Dataset(FRAME[:30], "good")
+    problem = mp.Problem(data, mp.Adaline(), rate=0.05, decay=0.1)
+    found = mp.solve(problem, [1, 2])
+    mp.save(found, files / "x.nc")
+    again = mp.load(files / "x.nc")
+    assert mp.problem_of(again) == problem
+    entry = json.loads(again.attrs["problem"])["data"]
+    assert entry["path"] == str(files / "train.csv")
+    assert (entry["examples"], entry["features"], entry["test_examples"]) == (30, 3, 10)
+    assert entry["names"] == ["size", "age", "cost"]
+    assert entry["hash"] == data.hash
+    assert again.Eg.attrs["long_name"] == "error on the test set"
+    FRAME[:29].to_csv(files / "train.csv", index=False)
+    with pytest.raises(ValueError, match="`data` are not those of the result"):
+        mp.problem_of(again)
+    with pytest.raises(ValueError, match=r"came from memory.*problem_of\(result, data="):
+        mp.problem_of(mp.solve(problem.replace(data=mp.Dataset(X, Y)), [1]))
+
+
+def flags(files, *more):
+    return ["--data", str(files / "train.csv"), "--target", "good", "--decay", "0.1", *more]
+
+
+def test_commands(files, capsys):
+    test = ["--test", str(files / "test.csv"), "--rate", "0.05"]
+    out = ["--out", str(files / "x.nc"), "--plot", str(files / "x.png")]
+    main(["solve", *flags(files, *test, *out), "--times", "1,2", "--intercept"])
+    assert capsys.readouterr().out.split()[:6] == ["t", "Q", "F2", "F2_test", "Et", "Eg"]
+    assert mp.problem_of(mp.load(files / "x.nc")).data.n == 4
+    main(["solve", *flags(files, *test), "--method", "simulation", "--samples", "3"])
+    assert "F2_test_se" in capsys.readouterr().out
+    main(["steady", *flags(files, *test), "--window", "2"])
+    assert "F2_test = " in capsys.readouterr().out
+    main(["critical-rate", *flags(files, "--rate", "0.05")])
+    assert [line.split(" = ")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "v_c",
+        "v/v_c",
+    ]
+    main(["advise", *flags(files), "--passes", "1", "--out", str(files / "a.csv")])
+    assert "SGDRegressor" in capsys.readouterr().out
+    (files / "p.toml").write_text(
+        f"rule = 'adaline'\nrate = 0.05\ndecay = 0.1\n"
+        f"data = {{ path = '{files / 'train.csv'}', target = 'good' }}\n"
+    )
+    main(["solve", str(files / "p.toml"), "--times", "1", "--standardize"])
+    assert "F2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--target", "bad"], "--target must be a column of the --data"),
+        (["--data", "none.csv"], "--data: there is no file 'none.csv'"),
+        (["--data", "x.txt"], "--data must end in .csv or .parquet, got 'x.txt'"),
+        (["--alpha", "2"], "--alpha (got 2.0) describes a teacher, not --data"),
+        (["--task", "sort"], "--task must be one of"),
+        (["--method", "dmft"], "DMFT() is a theory of random examples"),
+        (["--method", "simulation", "--n", "9"], "--n = 9, but Dataset(30 × 3"),
+    ],
+)
+def test_bad_flags(files, capsys, more, words):
+    with pytest.raises(SystemExit) as stop:
+        main(["solve", *flags(files, "--rate", "0.1", *more)])
+    assert stop.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_bad_files(files, monkeypatch):
+    FRAME.to_csv(files / "index.csv")
+    (files / "empty.csv").write_text("")
+    (files / "bytes.csv").write_bytes(b"\xff\xfe\x00a,b\n")
+    (files / "bad.parquet").write_text("no")
+    for name, words in (
+        ("index.csv", "column 0 has no name"),
+        ("empty.csv", "cannot be read"),
+        ("bytes.csv", "cannot be read"),
+        ("bad.parquet", "cannot be read"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            mp.read_dataset(files / name, "good")
+
+    def missing(*_):
+        raise ImportError
+
+    monkeypatch.setattr(pd, "read_parquet", missing)
+    with pytest.raises(ValueError, match=r"needs pyarrow: pip install 'manypass\[data\]'"):
+        mp.read_dataset(files / "train.parquet", "good")
+    with pytest.raises(ValueError, match="`lines` is not a field of data"):
+        mp.Problem.from_dict(
+            {"data": {"path": "a.csv", "lines": 1}, "rule": "adaline", "rate": 1.0}
+        )
+
+
+def test_pictures_have_an_axis_in_passes():
+    problem = mp.Problem(mp.Dataset(X, Y, X, Y), mp.Adaline(), rate=0.05, decay=0.1)
+    theory, data = (mp.solve(problem, [1, 26.0], m) for m in (mp.Exact(), mp.Simulation(samples=3)))
+    ax = mp.plot.curves(theory, data, variables=["F2", "F2_test"])
+    (above,) = ax.child_axes
+    assert above.get_xlabel() == "passes over the data"
+    ax.figure.draw_without_rendering()
+    left, right = above.get_xlim()
+    np.testing.assert_allclose((left, right), np.array(ax.get_xlim()) * 3 / 40)
+    assert len(mp.plot.overview(theory).axes) == 2
+    teacher = mp.Problem(mp.Teacher(1.0), mp.Adaline(), rate=0.5)
+    assert not mp.plot.curves(mp.solve(teacher, [1, 2])).child_axes

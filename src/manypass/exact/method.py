@@ -11,6 +11,7 @@ import xarray as xr
 
 from manypass import checks, memory, results, spectrum
 from manypass.checks import Array
+from manypass.ensemble import Progress
 from manypass.exact.modes import Modes, linear_modes
 from manypass.exact.steady import check_steady, critical_rate, stationary
 from manypass.exact.training_error import closed_training_error
@@ -77,7 +78,9 @@ class Exact:
             return "`eigenvalues` are of no use to Hebbian learning: its force does not depend on x"
         return None
 
-    def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
+    def solve(
+        self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
+    ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t, and C(t,s), G(t,s) if asked for."""
         if two_time:
             memory.require(6 * 8 * t.size**2, "take fewer `times` or two_time=False")

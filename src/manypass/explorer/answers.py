@@ -13,11 +13,13 @@ from manypass import spectrum, verbs
 from manypass.checks import Array
 from manypass.exact.mean_force import MeanForce
 from manypass.explorer.code import python, toml
-from manypass.explorer.view import SAMPLED, View
+from manypass.explorer.view import View
 from manypass.problem import Problem
 from manypass.rules import Adaline
 
-RATES = 41  # of the steady state's curves
+RATES = 31  # of the steady state's curves
+APPROXIMATE = 21  # of the mean-force curves
+SAMPLED_RATES = 16  # of a training error that needs sampling
 NEAREST = 0.99  # of v_c: the last of them
 
 
@@ -44,6 +46,7 @@ def curves(view: View) -> dict[str, Any]:
         "note": "",
     }
     if view.linear:
+        answer["relaxation"] = relaxation(view.problem)
         answer["curves"] = plain(verbs.solve(view.problem, view.times, view.theory))
         limit, rate = verbs.critical_rate(view.problem), verbs.slow_mode(view.problem)
         answer |= {"critical_rate": limit if math.isfinite(limit) else None, "slow_mode": rate}
@@ -52,18 +55,18 @@ def curves(view: View) -> dict[str, Any]:
     return answer | ({"note": refusal} if refusal else {"runs": ["curves"]})
 
 
-def rates(view: View, count: int = RATES) -> Array:
+def rates(view: View) -> Array:
     """Learning rates up to v_c, or a round range around the present one where there is none."""
-    limit = verbs.critical_rate(view.problem)
+    limit, part = verbs.critical_rate(view.problem), np.linspace(1 / RATES, 1, RATES)
     if math.isfinite(limit):
-        return limit * NEAREST * np.linspace(1 / count, 1, count)
+        return limit * NEAREST * part
     top = 2.0 ** max(2, math.ceil(math.log2(view.problem.rate)))
-    return top * np.linspace(1 / count, 1, count)
+    return np.asarray(top * part)
 
 
 def sampled_rates(view: View) -> Array:
-    """Those at which the training error is sampled; few, and not too close to v_c."""
-    return rates(view, SAMPLED)[:-1]
+    """Those at which the training error is sampled: few, for the work grows as 1/v²."""
+    return verbs.critical_rate(view.problem) * np.linspace(0.2, 0.95, SAMPLED_RATES)
 
 
 def against_rate(of: Callable[[Problem], xr.Dataset], problem: Problem, v: Array) -> xr.Dataset:
@@ -92,7 +95,7 @@ def steady(view: View) -> dict[str, Any]:
         return {"note": str(error), "runs": []}
     if MeanForce().refusal(problem) is None:
         top = min(2 * (1 + problem.decay), 1.15 * float(v[-1])) * NEAREST
-        some = top * np.linspace(1 / SAMPLED, 1, SAMPLED)
+        some = top * np.linspace(1 / APPROXIMATE, 1, APPROXIMATE)
         answer["mean_force"] = plain(
             against_rate(lambda p: verbs.steady_state(p, MeanForce()), problem, some)
         )
@@ -100,18 +103,15 @@ def steady(view: View) -> dict[str, Any]:
     return answer | {"critical_rate": limit if math.isfinite(limit) else None}
 
 
-def relaxation(view: View) -> dict[str, Any]:
+def relaxation(problem: Problem) -> dict[str, Any]:
     """Rates at which force fluctuations relax: the band 2v(λ + h) and the collective mode."""
-    problem = view.problem
-    if not view.linear:
-        return {"note": ""}
     v, decay = problem.rate, problem.decay
-    answer: dict[str, Any] = {"slow_mode": verbs.slow_mode(problem), "note": ""}
+    answer: dict[str, Any] = {"slow_mode": verbs.slow_mode(problem)}
     if not isinstance(problem.rule, Adaline):
         return answer | {"lines": [[2 * v * decay, 1.0]]}
     alpha = problem.data.alpha
     low, high = spectrum.edges(alpha)
-    h = low + (high - low) * np.sin(np.linspace(0, np.pi / 2, 241)) ** 2  # crowded at both edges
+    h = low + (high - low) * np.sin(np.linspace(0, np.pi / 2, 121)) ** 2  # crowded at both edges
     h = h[1:] if low == 0 else h  # where the density may diverge
     density = spectrum.density(alpha, h)
     return answer | {
@@ -122,4 +122,4 @@ def relaxation(view: View) -> dict[str, Any]:
     }
 
 
-ANSWERS = {"curves": curves, "steady": steady, "relaxation": relaxation}
+ANSWERS = {"curves": curves, "steady": steady}

@@ -34,7 +34,10 @@ def python(view: View, *, simulated: bool = False) -> str:
         lines.append(f"theory = mp.solve(problem, {_linspace(view, count)}{method})")
         drawn.append("theory")
     if view.samples_training_error:
-        times, method = _linspace(view, SAMPLED), f"mp.{_call(view.sampler)}"
+        times, method = (
+            f"np.linspace(0, 1, {SAMPLED})**2 * {view.end!r}",
+            f"mp.{_call(view.sampler)}",
+        )
         lines.append(f"sampled = mp.solve(problem, {times}, {method})")
         drawn.append('sampled[["Et", "Et_se"]]')
     if simulated:

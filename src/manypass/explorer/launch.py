@@ -21,7 +21,7 @@ def listen(port: int | None) -> socket.socket:
     if port is not None:
         checks.count("port", port, 0, 65535)
     for candidate in range(PORT, PORT + TRIED) if port is None else [port]:
-        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             opened.bind((HOST, candidate))

@@ -25,7 +25,7 @@ PAUSE = 0.1  # seconds between two words of a simulation
 MANY = 100  # time steps from which on the first quarter is computed first
 ROUGH = 0.1  # accuracy of that quarter
 SWEPT = tuple(np.linspace(0.25, 2.0, 8))  # rates of a sweep, in units of the present one
-BINS = 60
+BINS = 40
 
 
 def curves(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
@@ -65,17 +65,18 @@ def steady(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     """E_t for t → ∞ against the rate, sampled: far points first, then those between."""
     rates = sampled_rates(view)
     parts = []
-    for stride in (4, 2, 1):
-        for i in range(stride - 1, rates.size, stride if stride == 4 else 2 * stride):
-            try:
-                found = against_rate(
-                    lambda p: verbs.steady_state(p, view.sampler), view.problem, rates[i : i + 1]
-                )
-            except ValueError:  # so slow that an example is learned too often to be sampled
-                continue
-            parts.append(found)
-            joined = _joined(parts)
-            tell({"steady": plain(joined[["Et", "Et_se"]]), "word": "sampling E_t"})
+    far_first = sorted(range(rates.size), key=lambda i: (i % 5 > 0, -i))
+    for i in far_first:
+        try:
+            found = against_rate(
+                lambda p: verbs.steady_state(p, view.sampler), view.problem, rates[i : i + 1]
+            )
+        except ValueError:  # so slow that an example is learned too often to be sampled
+            continue
+        parts.append(found)
+        joined = _joined(parts)
+        word = f"sampling E_t against v, {len(parts)} of {rates.size}"
+        tell({"steady": plain(joined[["Et", "Et_se"]]), "word": word})
     if not parts:
         raise ValueError("the steady training error cannot be sampled at any of these rates")
     joined = _joined(parts)

@@ -20,6 +20,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
+from threadpoolctl import threadpool_limits
 
 from manypass import checks, results, verbs
 from manypass.explorer.answers import ANSWERS, against_rate, rates
@@ -175,9 +176,11 @@ def application(port: int) -> Guard:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        pool.start()
-        yield
-        pool.close()
+        # Matrices are small: a second thread costs ten times what it gains on a busy machine.
+        with threadpool_limits(1):
+            pool.start()
+            yield
+            pool.close()
 
     routes = [
         Route("/", page),

@@ -20,7 +20,7 @@ FEW = 41  # points of a curve that takes long
 SAMPLED = 21  # times or rates at which the training error is sampled
 SYMBOLS = 13  # times at which a simulation is measured
 SAMPLES = 8192  # examples for each sampled training error
-SEEN = 20_000  # examples in a distribution of activations
+SEEN = 40_000  # examples in a distribution of activations
 RTOL = 0.01  # of DMFT curves
 MOST_N, MOST_SAMPLES = 2000, 500
 MOST_INPUTS = 2e7  # numbers in one training set: 160 MB
@@ -88,7 +88,7 @@ class View:
     @property
     def sampled_times(self) -> Array:
         """Where a training error that needs sampling is computed."""
-        return np.linspace(0, self.end, SAMPLED)
+        return np.asarray(np.linspace(0, 1, SAMPLED) ** 2 * self.end)  # most happens early
 
     @property
     def symbols(self) -> Array:

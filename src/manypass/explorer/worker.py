@@ -67,9 +67,11 @@ def main(connection: Connection) -> None:
     signal.signal(DROP, worker.drop)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(5)  # quick answers come first
+    from threadpoolctl import threadpool_limits
+
     from manypass.explorer import runs  # noqa: F401  the long import, while nobody waits
 
-    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+    with threadpool_limits(1), contextlib.suppress(EOFError, OSError):
         while True:
             kind, view = connection.recv()
             try:

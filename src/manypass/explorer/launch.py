@@ -6,10 +6,7 @@ import errno
 import socket
 import webbrowser
 
-import uvicorn
-
 from manypass import checks
-from manypass.explorer.server import application
 
 HOST = "127.0.0.1"
 PORT = 8642
@@ -45,7 +42,11 @@ def explore(port: int | None = None, *, browser: bool = True) -> None:
     browser : bool
         Open the page in the browser.
     """
-    opened = listen(port)
+    opened = listen(port)  # before the long imports: a port in use is said at once
+    import uvicorn
+
+    from manypass.explorer.server import application
+
     address = f"http://{HOST}:{opened.getsockname()[1]}/"
     config = uvicorn.Config(
         application(opened.getsockname()[1]),

@@ -17,9 +17,10 @@ from manypass.explorer.worker import DROP, main
 
 WORKERS = 3
 RUNNING = 2  # runs of one browser at a time: a worker is left for another
-WAITING = 6  # further runs of one browser
+MOST = 8  # runs of one browser, going or waiting
 LONGEST = 300.0  # seconds that a run may take
 GRACE = 3.0  # seconds to drop a run in peace; then its worker is replaced
+SPARE = 2.0  # seconds after which a run that still goes on is worth a spare worker
 KEPT = 64  # results, for downloads and for views that come back
 Key = tuple[str, View]
 
@@ -50,6 +51,7 @@ class Hand:
         self.process = context.Process(target=main, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
+        self.ready = False  # not before it says so: a signal would end it
         self.ticket: Ticket | None = None
         self.timer: asyncio.TimerHandle | None = None
         loop = asyncio.get_running_loop()
@@ -76,13 +78,15 @@ class Pool:
     """Hands out runs: to the browser with the fewest first, to each no more than its share."""
 
     def __init__(self) -> None:
+        self.open = True
         self.hands: list[Hand] = []
         self.waiting: list[Ticket] = []
         self.results: OrderedDict[Key, tuple[dict[str, Any], xr.Dataset]] = OrderedDict()
 
     def start(self) -> None:
-        """Have one worker ready before it is needed."""
-        self.hands.append(Hand(self))
+        """Have one worker ready before it is needed: starting takes seconds."""
+        if len(self.hands) < WORKERS and all(hand.ticket for hand in self.hands) and self.open:
+            self.hands.append(Hand(self))
 
     def submit(self, client: str, kind: str, view: View) -> Ticket:
         """Queue a run, or answer it from what was computed before."""
@@ -91,8 +95,9 @@ class Pool:
             self.results.move_to_end(ticket.key)
             ticket.end(self.results[ticket.key][0])
             return ticket
-        if sum(other.client == client for other in self.waiting) >= WAITING:
-            raise BusyError("this browser has too many runs waiting: close some of its pages")
+        going = [hand.ticket for hand in self.hands if hand.ticket]
+        if sum(other.client == client for other in (*self.waiting, *going)) >= MOST:
+            raise BusyError("this browser has too many runs: close some of its pages")
         self.waiting.append(ticket)
         self._dispatch()
         return ticket
@@ -116,6 +121,9 @@ class Pool:
     def heard(self, hand: Hand, message: tuple[Any, ...]) -> None:
         """Pass a worker's message on; after the last one it is free."""
         ticket = hand.ticket
+        if message[0] == "ready":
+            hand.ready = True
+            self._dispatch()
         if ticket is None:
             return
         if message[0] == "so far":
@@ -131,12 +139,14 @@ class Pool:
 
     def lost(self, hand: Hand) -> None:
         """Replace a worker that has ended."""
-        if hand in self.hands:
-            self.hands.remove(hand)
+        if hand not in self.hands:  # we have ended it
+            return
+        self.hands.remove(hand)
         self._free(hand, {"error": "the run's process has ended: perhaps it ran out of memory"})
 
     def close(self) -> None:
         """End all workers."""
+        self.open = False
         hands, self.hands = self.hands, []
         for hand in hands:
             if hand.timer:
@@ -161,15 +171,16 @@ class Pool:
         while True:
             busy = Counter(hand.ticket.client for hand in self.hands if hand.ticket)
             ready = [ticket for ticket in self.waiting if busy[ticket.client] < RUNNING]
-            idle = [hand for hand in self.hands if hand.ticket is None]
-            if not ready or not (idle or len(self.hands) < WORKERS):
+            if ready:
+                self.start()
+            idle = [hand for hand in self.hands if hand.ready and hand.ticket is None]
+            if not ready or not idle:
                 return
             ticket = min(ready, key=lambda waiting: busy[waiting.client])  # the oldest of them
             self.waiting.remove(ticket)
-            if not idle:
-                self.hands.append(Hand(self))
-            hand = idle[0] if idle else self.hands[-1]
+            hand = idle[0]
             hand.ticket = ticket
             hand.after(LONGEST, self._expire, ticket)
+            asyncio.get_running_loop().call_later(SPARE, self.start)
             with contextlib.suppress(OSError):  # it has just ended: `lost` will say so
                 hand.connection.send(ticket.key)

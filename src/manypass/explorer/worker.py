@@ -18,7 +18,7 @@ class DroppedError(BaseException):
 
 
 class Worker:
-    """Receives (kind, view), sends ("so far", message), then ("end", message, dataset)."""
+    """Sends ("ready",); for (kind, view), ("so far", message) and ("end", message, dataset)."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -65,13 +65,14 @@ def main(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which hangs up
     worker = Worker(connection)
     signal.signal(DROP, worker.drop)
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(5)  # quick answers come first
     from threadpoolctl import threadpool_limits
 
     from manypass.explorer import runs  # noqa: F401  the long import, while nobody waits
 
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(5)  # quick answers, and workers that are still starting, come first
     with threadpool_limits(1), contextlib.suppress(EOFError, OSError):
+        connection.send(("ready",))
         while True:
             kind, view = connection.recv()
             try:

@@ -19,7 +19,7 @@ from manypass.rules import Adaline
 
 RATES = 31  # of the steady state's curves
 APPROXIMATE = 21  # of the mean-force curves
-SAMPLED_RATES = 16  # of a training error that needs sampling
+SAMPLED_RATES = 9  # of a training error that needs sampling
 NEAREST = 0.99  # of v_c: the last of them
 
 
@@ -66,7 +66,7 @@ def rates(view: View) -> Array:
 
 def sampled_rates(view: View) -> Array:
     """Those at which the training error is sampled: few, for the work grows as 1/v²."""
-    return verbs.critical_rate(view.problem) * np.linspace(0.2, 0.95, SAMPLED_RATES)
+    return verbs.critical_rate(view.problem) * np.linspace(0.3, 0.95, SAMPLED_RATES)
 
 
 def against_rate(of: Callable[[Problem], xr.Dataset], problem: Problem, v: Array) -> xr.Dataset:

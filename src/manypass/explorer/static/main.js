@@ -3,17 +3,14 @@
 import * as api from "./api.js";
 import * as controls from "./controls.js";
 import * as pictures from "./pictures.js";
+import * as head from "./head.js";
 import { Pins } from "./pins.js";
 import { Runs } from "./runs.js";
+import { Simulation } from "./simulation.js";
 import { DEFAULTS, fromHash, keyOf, problemOf, toHash, viewOf } from "./state.js";
+import { byId, tell } from "./tell.js";
 import * as tools from "./tools.js";
 import { isGrowing, warningOf } from "./warning.js";
-
-const byId = (id) => document.getElementById(id);
-const CHIPS = {
-  R: "R", Q: "Q", F2: "⟨F²⟩", Eg: "E_g", Et: "E_t", vc: "v_c", batch: "batch",
-  mean_force: "mean force", window: "τ", band: "band", collective: "collective mode", x: "x", h: "h",
-};
 
 let state = fromHash(location.hash);
 let shown = {}; // the newest of everything that was computed
@@ -92,12 +89,6 @@ function redrawAll() {
 }
 
 // --- words ---------------------------------------------------------------------------------
-
-function tell(id, text) {
-  const safe = Object.assign(document.createElement("span"), { textContent: text }).innerHTML;
-  byId(id).innerHTML = safe.replace(/\b([vE])_(\w)\b/g, "<i>$1</i><sub>$2</sub>");
-  if (["error", "warning"].includes(id)) byId(id).hidden = !text;
-}
 
 /** Say what is wrong with the problem; the pictures, which belong to the last one, fade. */
 function fail(text) {
@@ -217,33 +208,10 @@ function withStart(found) {
   return { rate: [0, ...found.rate], Et: [start.Et, ...found.Et], Et_se: [0, ...found.Et_se] };
 }
 
-let simulation = null;
-
-async function simulate() {
-  stopSimulation();
-  const control = new AbortController();
-  simulation = control;
-  byId("stop").disabled = false;
-  tell("simulation-word", "starting …");
-  try {
-    await api.run(viewOf(state), "simulation", control.signal, (message) => {
-      if (control.signal.aborted) return;
-      shown.simulation = message.simulation;
-      tell("simulation-word", message.word);
-      document.body.dataset.simulated = message.word;
-      redraw("order", "errors");
-    });
-  } catch (error) {
-    if (!control.signal.aborted) tell("simulation-word", error.message);
-  }
-  if (simulation === control) stopSimulation();
-}
-
-function stopSimulation() {
-  simulation?.abort();
-  simulation = null;
-  byId("stop").disabled = true;
-}
+const simulation = new Simulation((found) => {
+  shown.simulation = found;
+  redraw("order", "errors");
+});
 
 // --- changes -------------------------------------------------------------------------------
 
@@ -261,8 +229,7 @@ function change(patch) {
 
 /** Take away what belongs to another problem; what will soon be replaced fades. */
 function forget(before, networksOnly) {
-  stopSimulation();
-  tell("simulation-word", "");
+  simulation.forget();
   delete shown.simulation;
   state.sim = false;
   if (keyOf(before) === keyOf(state) && networksOnly) return;
@@ -279,14 +246,13 @@ function forget(before, networksOnly) {
 }
 
 function go(next) {
-  const before = state;
   state = next;
   shown = {};
-  stopSimulation();
+  simulation.forget();
   runs.drop();
   change({});
   refresh(null);
-  if (state.sim && before) simulate();
+  if (state.sim) simulation.start(viewOf(state));
 }
 
 const pins = new Pins({
@@ -305,17 +271,7 @@ const showControls = controls.build((name, value, typed) => {
 
 // --- the page ------------------------------------------------------------------------------
 
-for (const chips of document.querySelectorAll(".chips")) {
-  for (const name of chips.dataset.names.split(" ")) {
-    const chip = controls.symbolButton(name, "", name.length > 2);
-    chip.innerHTML = CHIPS[name].replace(/_(\w)/, "<sub>$1</sub>");
-    if (pictures.LABELS[name]) {
-      chip.dataset.name = name;
-      chip.style.color = `var(--${name})`;
-    }
-    chips.append(chip);
-  }
-}
+head.buildChips();
 tools.build(
   () => viewOf(state),
   (card) => {
@@ -327,10 +283,10 @@ tools.build(
 );
 byId("simulate").addEventListener("click", () => {
   change({ sim: true });
-  simulate();
+  simulation.start(viewOf(state));
 });
 byId("stop").addEventListener("click", () => {
-  stopSimulation();
+  simulation.stop();
   change({ sim: false });
 });
 byId("sweep").addEventListener("click", () => {
@@ -339,12 +295,6 @@ byId("sweep").addEventListener("click", () => {
 byId("pin").addEventListener("click", () => pins.add(state));
 byId("reset").addEventListener("click", () => go({ ...DEFAULTS }));
 byId("controls").addEventListener("submit", (event) => event.preventDefault());
-byId("theme").addEventListener("click", () => {
-  const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-  document.documentElement.dataset.theme = theme;
-  localStorage.setItem("manypass-theme", theme);
-  redrawAll();
-});
-addEventListener("themechange", () => redrawAll());
+head.buildTheme(redrawAll);
 addEventListener("hashchange", () => go(fromHash(location.hash)));
 go(state);

@@ -37,7 +37,8 @@ export class Runs {
     const control = new AbortController();
     this.control = control;
     this.done.clear();
-    for (const job of jobs) {
+    for (const [i, job] of jobs.entries()) {
+      this.keys = jobs.slice(i).map((left) => left.key).join();
       this.busy(job.word);
       try {
         await api.run(job.view, job.kind, control.signal, (message) => {

@@ -1,7 +1,10 @@
 """The explorer in a real browser: what a user sees, moves, downloads and shares."""
 
+import contextlib
+import http.client
 import http.server
 import io
+import json
 import os
 import shutil
 import threading
@@ -17,9 +20,7 @@ from manypass.explorer.view import View
 CHROMIUM = os.environ.get("MANYPASS_BROWSER") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium found: the explorer was not tested in a browser"
-)
+pytestmark = pytest.mark.xdist_group("explorer")  # one server for all
 PATIENCE = 90.0  # seconds; a shared machine may be slow
 
 
@@ -80,6 +81,8 @@ class Page:
 
 @pytest.fixture(scope="module")
 def chromium():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium found: the explorer was not tested in a browser")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -319,3 +322,29 @@ def test_foreign_pages_get_nothing_and_own_pages_ask_nobody_else(opened, chromiu
         own = opened()
         assert own.page.evaluate(ask, [foreign, {"mode": "no-cors"}]) == "TypeError"
         server.shutdown()
+
+
+def test_quick_answers_during_a_run_that_ends_when_its_browser_leaves(explorer):
+    """Without a browser: were runs not dropped, the share of this one would be used up."""
+    problem = {"data": {"alpha": 1.2}, "rule": "adaline", "rate": 1.9, "decay": 0.8}
+    long = {"problem": problem, "n": 2000, "samples": 500, "end": 50.0}
+    short = {"problem": problem, "n": 20, "samples": 3, "end": 1.0}
+
+    @contextlib.contextmanager
+    def request(path, **entries):
+        connection = http.client.HTTPConnection(explorer.removeprefix("http://"), timeout=PATIENCE)
+        headers = {"Content-Type": "application/json", "Cookie": "manypass-browser=busy"}
+        connection.request("POST", path, json.dumps(entries), headers)
+        yield connection.getresponse()
+        connection.close()
+
+    with request("/run", view=long, kind="simulation") as run:
+        assert json.loads(run.readline())["simulation"]["t"]
+        begin = time.monotonic()
+        with request("/answer", view={"problem": problem}, want="curves") as answer:
+            assert answer.status == 200
+        assert time.monotonic() - begin < 3
+        with request("/run", view=long, kind="simulation"):
+            pass  # leaves at once
+    with request("/run", view=short, kind="simulation") as run:
+        assert json.loads(run.read().splitlines()[-1])["done"]

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import http.client
 import json
 import math
 import socket
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import time
 import tomllib
-from urllib.parse import urlsplit
 
 import light_worker
 import numpy as np
@@ -27,7 +25,7 @@ from manypass.explorer.code import python, toml
 from manypass.explorer.guard import refusal
 from manypass.explorer.launch import PORT, listen
 from manypass.explorer.runs import RUNS
-from manypass.explorer.server import LARGEST
+from manypass.explorer.server import LARGEST, application
 from manypass.explorer.view import View
 
 PROBLEM = {"data": {"alpha": 1.2}, "rule": "adaline", "rate": 1.9, "decay": 0.8}
@@ -35,28 +33,42 @@ LONG = {"problem": PROBLEM, "n": 2000, "samples": 500, "end": 50.0}
 SHORT = {"problem": PROBLEM, "n": 20, "samples": 3, "end": 1.0}
 
 
-@contextlib.contextmanager
-def request(address, path, body, cookie="", **headers):
-    """Open a request; `body` is sent as JSON unless it is bytes."""
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
+HOST = "127.0.0.1:8642"
+
+
+@pytest.fixture(scope="module")
+def app():
+    return application(8642)
+
+
+def ask(app, path, body, **headers):
+    """Send one request, in JSON unless it is bytes, without a network; None is a GET."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    sent = {"Content-Type": "application/json", "Cookie": f"manypass-browser={cookie}"}
-    method = "GET" if body is None else "POST"
-    try:
-        connection.request(method, path, None if body is None else raw, {**sent, **headers})
-        yield connection.getresponse()
-    finally:
-        connection.close()
+    sent = {"Host": HOST, "Content-Type": "application/json", **headers}
+    scope = {
+        "type": "http",
+        "method": "GET" if body is None else "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": [(k.lower().encode(), v.encode()) for k, v in sent.items()],
+    }
+    messages = []
+
+    incoming = iter([{"type": "http.request", "body": b"" if body is None else raw}])
+
+    async def receive():
+        return next(incoming, {"type": "http.disconnect"})
+
+    async def send(message):
+        messages.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    text = b"".join(message.get("body", b"") for message in messages[1:])
+    return messages[0]["status"], json.loads(text) if text[:1] == b"{" else text, messages[0]
 
 
-def ask(address, path, body, **options):
-    with request(address, path, body, **options) as response:
-        text = response.read()
-        return response.status, json.loads(text) if text[:1] == b"{" else text
-
-
-def test_quick_answers_are_those_of_solve(explorer):
-    status, answer = ask(explorer, "/answer", {"view": {"problem": PROBLEM}, "want": "curves"})
+def test_quick_answers_are_those_of_solve(app):
+    status, answer, _ = ask(app, "/answer", {"view": {"problem": PROBLEM}, "want": "curves"})
     assert status == 200
     problem = mp.Problem.from_dict(PROBLEM)
     expected = mp.solve(problem, np.linspace(0, 8, 161))
@@ -88,9 +100,9 @@ def test_quick_answers_are_those_of_solve(explorer):
         ({"problem": PROBLEM, "times": [1]}, "`times` is not a field"),
     ],
 )
-def test_bad_views_are_refused_by_name(explorer, view, named):
+def test_bad_views_are_refused_by_name(app, view, named):
     for path, rest in (("/answer", {"want": "curves"}), ("/run", {"kind": "simulation"})):
-        status, answer = ask(explorer, path, {"view": view, **rest})
+        status, answer, _ = ask(app, path, {"view": view, **rest})
         assert status == 422
         assert named in answer["error"]
 
@@ -109,18 +121,18 @@ def test_bad_views_are_refused_by_name(explorer, view, named):
         (b" " * (LARGEST + 1), 413),
     ],
 )
-def test_malformed_and_oversized_requests(explorer, body, status):
-    found, answer = ask(explorer, "/answer", body)
+def test_malformed_and_oversized_requests(app, body, status):
+    found, answer, _ = ask(app, "/answer", body)
     assert found == status
     assert answer["error"]
 
 
-def test_other_types_and_methods(explorer):
+def test_other_types_and_methods(app):
     body = {"view": {"problem": PROBLEM}, "want": "curves"}
-    assert ask(explorer, "/answer", body, **{"Content-Type": "text/plain"})[0] == 415
-    assert ask(explorer, "/answer", None)[0] == 405
-    assert ask(explorer, "/static/../server.py", None)[0] == 404
-    assert ask(explorer, "/nothing", None)[0] == 404
+    assert ask(app, "/answer", body, **{"Content-Type": "text/plain"})[0] == 415
+    assert ask(app, "/answer", None)[0] == 405
+    assert ask(app, "/static/../server.py", None)[0] == 404
+    assert ask(app, "/nothing", None)[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -136,39 +148,25 @@ def test_other_types_and_methods(explorer):
         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
     ],
 )
-def test_other_origins_are_refused(explorer, headers):
+def test_other_origins_are_refused(app, headers):
     body = {"view": {"problem": PROBLEM}, "want": "curves"}
-    status, answer = ask(explorer, "/answer", body, **headers)
+    status, answer, _ = ask(app, "/answer", body, **headers)
     assert status == 403
     assert "got" in answer["error"]
-    assert ask(explorer, "/static/main.js", None, **headers)[0] == 403
+    assert ask(app, "/static/main.js", None, **headers)[0] == 403
 
 
-def test_own_pages_and_links_are_served(explorer):
-    own = {"Origin": explorer, "Sec-Fetch-Site": "same-origin"}
+def test_own_pages_and_links_are_served(app):
+    own = {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"}
     body = {"view": {"problem": PROBLEM}, "want": "steady"}
-    assert ask(explorer, "/answer", body, **own)[0] == 200
+    assert ask(app, "/answer", body, **own)[0] == 200
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-    assert ask(explorer, "/", None, **link)[0] == 200
+    assert ask(app, "/", None, **link)[0] == 200
     assert refusal({"host": "localhost:80"}, "GET", "/", 80) is None
-    with request(explorer, "/", None) as page:
-        policy = page.headers["Content-Security-Policy"]
-        assert "default-src 'none'" in policy
-        assert "http" not in policy.replace("http-equiv", "")
-
-
-def test_quick_answers_during_a_run_that_ends_when_its_browser_leaves(explorer):
-    with request(explorer, "/run", {"view": LONG, "kind": "simulation"}, cookie="busy") as run:
-        assert json.loads(run.readline())["simulation"]["t"]
-        begin = time.monotonic()
-        body = {"view": {"problem": PROBLEM}, "want": "curves"}
-        assert ask(explorer, "/answer", body, cookie="other")[0] == 200
-        assert time.monotonic() - begin < 2
-        with request(explorer, "/run", {"view": LONG, "kind": "simulation"}, cookie="busy"):
-            pass  # leaves at once
-    # Were they not dropped, this browser's share would be used up for minutes.
-    with request(explorer, "/run", {"view": SHORT, "kind": "simulation"}, cookie="busy") as run:
-        assert json.loads(run.read().splitlines()[-1])["done"]
+    headers = dict(ask(app, "/", None)[2]["headers"])
+    assert b"default-src 'none'" in headers[b"content-security-policy"]
+    assert b"http" not in headers[b"content-security-policy"]
+    assert b"HttpOnly" in headers[b"set-cookie"]
 
 
 async def last_message(ticket):
@@ -249,20 +247,20 @@ def test_workers_that_hang_or_die_are_replaced_and_long_runs_end(monkeypatch):
     with_light_workers(scenario, monkeypatch)
 
 
-def test_files_hold_the_numbers_of_solve(explorer, tmp_path):
+def test_files_hold_the_numbers_of_solve(app, tmp_path):
     view = {"problem": {**PROBLEM, "rule": "hebbian"}, "end": 4.0}
     body = {"view": view, "kind": "curves", "format": "nc"}
-    (tmp_path / "x.nc").write_bytes(ask(explorer, "/data", body)[1])
+    (tmp_path / "x.nc").write_bytes(ask(app, "/data", body)[1])
     found, made = mp.load(tmp_path / "x.nc"), View.from_dict(view)
     xr.testing.assert_allclose(found, mp.solve(made.problem, np.linspace(0, 4, 41)), rtol=1e-11)
     assert mp.problem_of(found) == made.problem
     body["kind"] = "steady"
-    (tmp_path / "x.nc").write_bytes(ask(explorer, "/data", body)[1])
+    (tmp_path / "x.nc").write_bytes(ask(app, "/data", body)[1])
     found = mp.load(tmp_path / "x.nc").isel(rate=3)
     expected = mp.steady_state(made.problem.replace(rate=float(found.rate)))
     assert float(found.Eg) == pytest.approx(float(expected.Eg), rel=1e-11)
-    status, answer = ask(
-        explorer, "/data", {**body, "view": {**SHORT, "n": 30}, "kind": "simulation"}
+    status, answer, _ = ask(
+        app, "/data", {**body, "view": {**SHORT, "n": 30}, "kind": "simulation"}
     )
     assert status == 409
     assert "not computed yet" in answer["error"]

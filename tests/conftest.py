@@ -20,7 +20,7 @@ def explorer():
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as running:
         yield re.search(r"http://127\.0\.0\.1:\d+", running.stdout.readline())[0]
-        running.send_signal(signal.SIGINT)
+        running.send_signal(signal.SIGINT)  # also with runs under way it ends at once, in silence
         try:
             rest, _ = running.communicate(timeout=20)
         finally:

@@ -6,7 +6,11 @@ import http.server
 import io
 import json
 import os
+import re
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -348,3 +352,21 @@ def test_quick_answers_during_a_run_that_ends_when_its_browser_leaves(explorer):
             pass  # leaves at once
     with request("/run", view=short, kind="simulation") as run:
         assert json.loads(run.read().splitlines()[-1])["done"]
+
+
+def test_ctrl_c_during_a_run_ends_in_silence():
+    command = [sys.executable, "-m", "manypass", "explore", "--port", "0", "--no-browser"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        address = re.search(r"127\.0\.0\.1:\d+", running.stdout.readline())[0]
+        problem = {"data": {"alpha": 1.2}, "rule": "adaline", "rate": 1.9}
+        body = json.dumps({"view": {"problem": problem}, "kind": "training"})
+        connection = http.client.HTTPConnection(address, timeout=PATIENCE)
+        connection.request("POST", "/run", body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        running.send_signal(signal.SIGINT)
+        rest, _ = running.communicate(timeout=20)
+        assert json.loads(response.read()) == {"error": "the explorer has ended"}
+        connection.close()
+    assert (rest.strip(), running.returncode) == ("", 0)

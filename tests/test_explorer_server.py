@@ -38,7 +38,7 @@ HOST = "127.0.0.1:8642"
 
 @pytest.fixture(scope="module")
 def app():
-    return application(8642)
+    return application(8642, pools.Pool())
 
 
 def ask(app, path, body, **headers):

@@ -45,11 +45,19 @@ def explore(port: int | None = None, *, browser: bool = True) -> None:
     opened = listen(port)  # before the long imports: a port in use is said at once
     import uvicorn
 
+    from manypass.explorer.pool import Pool
     from manypass.explorer.server import application
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            pool.close()  # else open streams would be waited for
+            await super().shutdown(sockets)
+
+    pool = Pool()
 
     address = f"http://{HOST}:{opened.getsockname()[1]}/"
     config = uvicorn.Config(
-        application(opened.getsockname()[1]),
+        application(opened.getsockname()[1], pool),
         log_level="error",
         timeout_graceful_shutdown=1,
         ws="none",
@@ -59,6 +67,6 @@ def explore(port: int | None = None, *, browser: bool = True) -> None:
     if browser:
         webbrowser.open(address)  # the socket listens already
     try:
-        uvicorn.Server(config).run(sockets=[opened])
+        Server(config).run(sockets=[opened])
     except KeyboardInterrupt:
         print()

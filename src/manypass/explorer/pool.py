@@ -145,9 +145,12 @@ class Pool:
         self._free(hand, {"error": "the run's process has ended: perhaps it ran out of memory"})
 
     def close(self) -> None:
-        """End all workers."""
+        """End all runs and workers."""
         self.open = False
-        hands, self.hands = self.hands, []
+        going = [hand.ticket for hand in self.hands if hand.ticket]
+        for ticket in (*self.waiting, *going):
+            ticket.end({"error": "the explorer has ended"})
+        hands, self.hands, self.waiting = self.hands, [], []
         for hand in hands:
             if hand.timer:
                 hand.timer.cancel()

@@ -133,9 +133,9 @@ def dataset(pool: Pool, kind: str, view: View) -> xr.Dataset:
     return found
 
 
-def application(port: int) -> Guard:
-    """Build the server that answers on a port of this machine."""
-    pool, pending = Pool(), Counter[str]()
+def application(port: int, pool: Pool) -> Guard:
+    """Build the server that answers on a port of this machine and lets this pool work."""
+    pending = Counter[str]()
 
     async def quickly(request: Request, work: Callable[[], Any]) -> Any:
         name = client(request)

@@ -58,7 +58,7 @@ export function line(x, result, name, style = {}) {
 
 function symbols(result, name) {
   return {
-    x: result.t, y: result[name], name: `${LABELS[name]}, simulated`, mode: "markers",
+    x: result.t, y: result[name], name: `${LABELS[name]}, simulated`, mode: "markers", cliponaxis: false,
     marker: {
       symbol: `${SHAPES[name]}-open`, size: 8, color: colour(name), line: { width: 1.6 },
     },

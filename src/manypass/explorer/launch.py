@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import threading
 import webbrowser
 
 from manypass import checks
@@ -49,12 +50,18 @@ def explore(port: int | None = None, *, browser: bool = True) -> None:
     from manypass.explorer.server import application
 
     class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            print(f"manypass explorer at {address} (Ctrl-C ends it)", flush=True)
+            if browser:
+                # in its own thread: a browser in a terminal would not return
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             pool.close()  # else open streams would be waited for
             await super().shutdown(sockets)
 
     pool = Pool()
-
     address = f"http://{HOST}:{opened.getsockname()[1]}/"
     config = uvicorn.Config(
         application(opened.getsockname()[1], pool),
@@ -63,9 +70,6 @@ def explore(port: int | None = None, *, browser: bool = True) -> None:
         ws="none",
         lifespan="on",
     )
-    print(f"manypass explorer at {address} (Ctrl-C ends it)", flush=True)
-    if browser:
-        webbrowser.open(address)  # the socket listens already
     try:
         Server(config).run(sockets=[opened])
     except KeyboardInterrupt:

@@ -24,7 +24,7 @@ lint: $(READY)   ## style and types
 	$(BIN)/mypy
 
 test: lint       ## lint, types and tests
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 bench: $(READY)  ## how long things take, as ratios in one run
 	$(BIN)/python benchmarks/exact.py

@@ -1,6 +1,28 @@
 """Property tests draw the same examples every time: a test run depends on the code alone."""
 
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
+
+
+@pytest.fixture(scope="session")
+def explorer():
+    """Address of an explorer that runs as a user would run it."""
+    command = [sys.executable, "-m", "manypass", "explore", "--port", "0", "--no-browser"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        yield re.search(r"http://127\.0\.0\.1:\d+", running.stdout.readline())[0]
+        running.send_signal(signal.SIGINT)  # also with runs under way it ends at once, in silence
+        try:
+            rest, _ = running.communicate(timeout=20)
+        finally:
+            running.kill()
+    assert (rest.strip(), running.returncode) == ("", 0)

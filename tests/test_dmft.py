@@ -301,3 +301,14 @@ def test_heat_in_batch_mode():
     found, exact = (mp.solve(problem, [1, 3], method) for method in (mp.DMFT(), mp.Exact()))
     for name in ("R", "Q", "F2", "Et"):
         assert (np.abs(found[name] - exact[name]) < 2.5 * found[f"{name}_se"]).all(), name
+
+
+def test_progress_is_told_population_by_population():
+    problem = mp.Problem(mp.Teacher(1.0), mp.Adatron(), rate=1.0, decay=0.1)
+    told, method = [], mp.DMFT(dt=0.25, samples=8_000)
+    result = mp.solve(problem, [1, 2], method, progress=told.append)
+    assert [int(part.attrs["samples"]) for part in told] == list(range(500, 8001, 500))
+    assert told[-1].identical(result)
+    assert result.identical(mp.solve(problem, [1, 2], method))
+    assert np.isnan(told[0].Q_se).all()  # one population has no scatter
+    assert told[3].Q_se.mean() > result.Q_se.mean()

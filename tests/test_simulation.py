@@ -422,3 +422,14 @@ def test_results_are_saved_with_their_seed(tmp_path):
     assert again.attrs["seed"] == 11
     assert "standard error" in again.R_se.attrs["long_name"]
     assert mp.plot.curves(again).lines
+
+
+def test_progress_is_told_network_by_network():
+    problem = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.0, decay=0.1)
+    told, method = [], mp.Simulation(n=30, samples=4)
+    result = mp.solve(problem, [1, 2], method, progress=told.append)
+    assert len(told) == 4
+    assert told[-1].identical(result)
+    assert result.identical(mp.solve(problem, [1, 2], method))
+    few = mp.solve(problem, [1, 2], mp.Simulation(n=30, samples=2))
+    np.testing.assert_array_equal(told[1].Q_se, few.Q_se)

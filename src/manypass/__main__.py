@@ -2,4 +2,5 @@
 
 from manypass.cli import main
 
-main()
+if __name__ == "__main__":  # the explorer's workers import this module again
+    main()

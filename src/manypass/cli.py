@@ -148,7 +148,18 @@ def parser() -> Parser:
     again.add_argument("--quick", action="store_true", help="a coarse version, in seconds")
     again.add_argument("--seed", type=int, default=0, help="(default: %(default)s)")
     again.add_argument("--out", default="figures", help="folder to write to (default: %(default)s)")
+
+    page = command("explore", run_explore, "A page on this machine: learning curves to play with.")
+    page.add_argument("--port", type=int, help="by default 8642 or the next free one")
+    page.add_argument("--no-browser", action="store_true", help="only print the address")
     return top
+
+
+def run_explore(arguments: argparse.Namespace) -> None:
+    """Serve the page until Ctrl-C."""
+    from manypass.explorer.launch import explore
+
+    explore(arguments.port, browser=not arguments.no_browser)
 
 
 def run_solve(arguments: argparse.Namespace) -> None:

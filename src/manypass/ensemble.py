@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 Measured = dict[str, Any]
+Progress = bool | Callable[[Any], None]
 
 
 class Average:
@@ -83,9 +84,11 @@ def in_order(work: Callable[[Any], Any], items: Iterable[Any], threads: int) -> 
                 future.cancel()
 
 
-def shown(items: Iterable[Any], total: int, progress: bool, what: str, unit: str) -> Iterable[Any]:
+def shown(
+    items: Iterable[Any], total: int, progress: Progress, what: str, unit: str
+) -> Iterable[Any]:
     """Pass the items on; with `progress`, show on stderr how many have come."""
-    if not progress:
+    if not progress or callable(progress):  # a function is told by the method itself
         return items
     from tqdm import tqdm
 

@@ -58,9 +58,8 @@ def marchenko_pastur(alpha: float) -> Spectrum:
     3.0
     """
     alpha = checks.number("alpha", alpha, 1e-6, 1e6)
-    root = math.sqrt(alpha)
-    edge = ((alpha - 1) / (root * (root + 1))) ** 2  # h₋ = (1 − 1/√α)² without cancellation
-    r = 2 / root
+    edge, _ = edges(alpha)
+    r = 2 / math.sqrt(alpha)
     delta = math.sqrt(edge / (2 * r)) or 1e-8  # α = 1: resolves times up to 1e15
     top = math.asinh(math.pi / 2 / delta)
     u, weight = _gauss_legendre(16 * math.ceil((24 + 7 * top) / 16))
@@ -72,6 +71,27 @@ def marchenko_pastur(alpha: float) -> Spectrum:
     if alpha < 1:
         h, rho = np.append(0.0, h), np.append(1 - alpha, rho)
     return Spectrum(h=h, rho=rho, edge=edge, rank=rank, mean=1.0)
+
+
+def edges(alpha: float) -> tuple[float, float]:
+    """h± = (1 ± 1/√α)², where the Marchenko–Pastur density begins and ends."""
+    root = math.sqrt(checks.number("alpha", alpha, 1e-6, 1e6))
+    # h₋ without cancellation
+    return ((alpha - 1) / (root * (root + 1))) ** 2, (1 + 1 / root) ** 2
+
+
+def density(alpha: float, h: Array) -> Array:
+    """ρ(h) = (α/2π) √((h₊−h)(h−h₋)) / h: the continuous part, of weight min(1, α).
+
+    Examples
+    --------
+    >>> h = np.linspace(*edges(4.0), 20_001)
+    >>> round(float(density(4.0, h).sum() * (h[1] - h[0])), 4)
+    1.0
+    """
+    low, high = edges(alpha)
+    inside = np.maximum((high - h) * (h - low), 0.0)
+    return np.asarray(alpha / (2 * np.pi) * np.sqrt(inside) / h)
 
 
 def empirical(eigenvalues: Any) -> Spectrum:

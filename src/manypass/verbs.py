@@ -11,6 +11,7 @@ from manypass.cavity.method import DMFT
 from manypass.checks import Array
 from manypass.data import solution
 from manypass.data.dataset import Dataset
+from manypass.ensemble import Progress
 from manypass.exact import steady
 from manypass.exact.method import Exact
 from manypass.problem import Problem, checked
@@ -22,7 +23,9 @@ class Method(Protocol):
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
 
-    def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
+    def solve(
+        self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
+    ) -> xr.Dataset:
         """Return curves at times t."""
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
@@ -35,7 +38,7 @@ def solve(
     method: Method | str = "auto",
     *,
     two_time: bool = False,
-    progress: bool = False,
+    progress: Progress = False,
 ) -> xr.Dataset:
     """Learning curves of a problem.
 
@@ -50,8 +53,9 @@ def solve(
         DMFT otherwise.
     two_time : bool
         Also compute C(t,s) and G(t,s); simulations measure G only with `response=True`.
-    progress : bool
-        Show how far a long run is.
+    progress : bool or callable
+        Show how far a long run is. A function is called with the result so far, a dataset,
+        whenever a simulated network or a population of DMFT has been added to it.
 
     Returns
     -------

@@ -26,7 +26,7 @@ from manypass.cavity.settling import (
 from manypass.cavity.smooth import objection
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
-from manypass.ensemble import Measured, in_order, shown
+from manypass.ensemble import Measured, Progress, in_order, shown
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
 
@@ -114,7 +114,9 @@ class DMFT:
             f"{wrong}: use method Simulation(n=500, samples=100)"
         )
 
-    def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
+    def solve(
+        self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
+    ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t with their errors; C and G if asked for."""
         names = (*CURVES, "C", "G") if two_time else CURVES
         if two_time:
@@ -123,8 +125,12 @@ class DMFT:
         def read(grid: Grid) -> Measured:
             return with_errors(problem.data.task, grid.at(t))
 
-        found, how = self._ensemble(problem, t, names, read, self._rtol, progress)
-        return results.dataset(problem, self, found, {"t": t}).assign_attrs(how)
+        def told(found: Measured, how: dict[str, Any]) -> xr.Dataset:
+            values = {name: value for name, value in found.items() if name != "budget"}
+            return results.dataset(problem, self, values, {"t": t}).assign_attrs(how)
+
+        watch = (lambda *so_far: progress(told(*so_far))) if callable(progress) else progress
+        return told(*self._ensemble(problem, t, names, read, self._rtol, watch))
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """Follow learning until nothing moves within the error; see `NotSettledError`.
@@ -182,7 +188,7 @@ class DMFT:
         names: Any,
         read: Any,
         rtol: float | None,
-        progress: bool,
+        progress: Any,
     ) -> tuple[Measured, dict[str, Any]]:
         """Values with errors and how they were found; chooses step and samples to reach `rtol`."""
         dt, samples = self._step(problem), self.samples or SAMPLES
@@ -220,7 +226,7 @@ class DMFT:
         read: Any,
         dt: float,
         samples: int,
-        progress: bool,
+        progress: Any,
     ) -> tuple[Measured, dict[str, Any]]:
         from manypass.cavity.dmft import SPLIT, sample, summary
         from manypass.cavity.moments import quiet
@@ -247,10 +253,19 @@ class DMFT:
         sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
         floors = {"Et": 1 / samples} if classes else {}  # one example more or less
         runs = shown(done, POPULATIONS, progress, "mean field", "population")
+
+        def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
+            found = summary(so_far, sizes, floors, problem.mode)
+            how = {"dt": end / steps, "samples": size * len(so_far)}
+            return found, how | {"errors": json.dumps(found["budget"])}
+
+        so_far = []
         with quiet():
-            found = summary(runs, sizes, floors, problem.mode)
-        how = {"dt": end / steps, "samples": size * POPULATIONS}
-        return found, how | {"errors": json.dumps(found["budget"])}
+            for run in runs:
+                so_far.append(run)
+                if callable(progress):
+                    progress(*summed(so_far))
+            return summed(so_far)
 
     @property
     def _rtol(self) -> float | None:

@@ -10,6 +10,7 @@ import xarray as xr
 from manypass import results
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
+from manypass.ensemble import Progress
 from manypass.exact.modes import linear_modes
 from manypass.exact.steady import check_steady, stationary
 from manypass.exact.training_error import gaussian_activation, gaussian_errors
@@ -45,7 +46,9 @@ class MeanForce:
             f"MeanForce() serves on-line Adaline only, not {problem.rule!r} in {problem.mode} mode"
         )
 
-    def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
+    def solve(
+        self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
+    ) -> xr.Dataset:
         """Refuse: the approximation has no transient."""
         raise ValueError(
             "MeanForce() has a steady state only: use method Exact() for curves in time"

@@ -13,6 +13,7 @@ from manypass import checks, memory, results, spectrum
 from manypass.checks import Array
 from manypass.data import solution
 from manypass.data.dataset import Dataset
+from manypass.ensemble import Progress
 from manypass.exact.modes import Modes, linear_modes
 from manypass.exact.steady import check_steady, critical_rate, stationary
 from manypass.exact.training_error import closed_training_error
@@ -100,7 +101,9 @@ class Exact:
             return "`eigenvalues` are of no use to Hebbian learning: its force does not depend on x"
         return None
 
-    def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
+    def solve(
+        self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
+    ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t, and C(t,s), G(t,s) if asked for."""
         if isinstance(problem.data, Dataset):
             return self._on_data(

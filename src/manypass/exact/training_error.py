@@ -14,6 +14,7 @@ from manypass.problem import Problem, Teacher
 from manypass.rules import Hebbian
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(400)
+PANEL = np.polynomial.legendre.leggauss(64)
 
 
 def closed_training_error(
@@ -88,7 +89,7 @@ def shot_exponent(problem: Problem, t: float, k: Array) -> Any:
     v, x, alpha = problem.rate, problem.rate * problem.decay, problem.data.alpha
     if problem.mode == "batch":
         return np.asarray(1j * k * shot_moments(problem, np.array([t]))[0][0])
-    if x * t <= 1:
+    if x * t <= 0.1:
         age, weight = t * (1 + NODES) / 2, t * WEIGHTS / 2
         boosts = np.expm1(1j * v * np.multiply.outer(k, np.exp(-x * age)))
         return boosts @ weight / alpha
@@ -108,7 +109,7 @@ def _entire(z: Array) -> Any:
 def wave_numbers(top: float, reach: float) -> tuple[Array, Array]:
     """Nodes and weights on (0, top) that resolve waves e^{ikx} up to |x| = reach."""
     panels = math.ceil(min(max(top * reach / 60, 4.0), 2000.0))
-    nodes, weights = np.polynomial.legendre.leggauss(64)
+    nodes, weights = PANEL
     k = (np.arange(panels)[:, None] + (1 + nodes) / 2).ravel() * top / panels
     return k, np.tile(weights, panels) * top / panels / 2
 

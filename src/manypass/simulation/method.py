@@ -15,7 +15,7 @@ import xarray as xr
 from manypass import checks, memory, results
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
-from manypass.ensemble import Average, Measured, in_order, shown
+from manypass.ensemble import Average, Measured, Progress, in_order, shown
 from manypass.problem import Problem
 from manypass.simulation import kernels
 from manypass.simulation.given import GivenSample, given_examples, table
@@ -102,7 +102,9 @@ class Simulation:
             return f"`n` = {self.n} must exceed rate·decay = {problem.rate * problem.decay:g}"
         return None
 
-    def solve(self, problem: Problem, t: Array, *, two_time: bool, progress: bool) -> xr.Dataset:
+    def solve(
+        self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
+    ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t with their standard errors; C and G if asked for."""
         keep = t.size if two_time else min(t.size, MEASURED_AT_ONCE)
         make = self._on(problem)._maker(problem, keep)
@@ -110,8 +112,7 @@ class Simulation:
         def sample(seed: np.random.SeedSequence) -> Measured:
             return make(seed).curves(t, two_time)
 
-        average = self._ensemble(problem, sample, keep, progress)
-        return self._dataset(problem, average, {"t": t})
+        return self._ensemble(problem, sample, keep, {"t": t}, progress)
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """R, Q, Eg of weights averaged over the window after `settle`; F2 and Et at its end."""
@@ -120,8 +121,7 @@ class Simulation:
         def sample(seed: np.random.SeedSequence) -> Measured:
             return make(seed).steady(window)
 
-        average = self._ensemble(problem, sample, 1, progress=False)
-        return self._dataset(problem, average, {"window": window})
+        return self._ensemble(problem, sample, 1, {"window": window}, progress=False)
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
         """y, ỹ and x of the training examples of as many networks as give `count` of them."""
@@ -163,14 +163,23 @@ class Simulation:
 
         return make
 
-    def _ensemble(self, problem: Problem, sample: Any, snapshots: int, progress: bool) -> Measured:
+    def _ensemble(
+        self,
+        problem: Problem,
+        sample: Any,
+        snapshots: int,
+        coords: dict[str, Any],
+        progress: Progress,
+    ) -> xr.Dataset:
         threads = self._threads(problem, snapshots)
         seeds = (np.random.SeedSequence(self.seed, spawn_key=(i,)) for i in range(self.samples))
         average = Average()
         networks = in_order(sample, seeds, threads)
         for values in shown(networks, self.samples, progress, "simulation", "network"):
             average.add(values)
-        return average.results()
+            if callable(progress):
+                progress(self._dataset(problem, average, coords))
+        return self._dataset(problem, average, coords)
 
     def _threads(self, problem: Problem, snapshots: int) -> int:
         """How many networks fit into memory at once; none is refused with the number."""
@@ -187,8 +196,9 @@ class Simulation:
         free = memory.require(shared + needed, remedy) - shared
         return max(1, min(self.threads or os.cpu_count() or 1, int(free // needed)))
 
-    def _dataset(self, problem: Problem, values: Measured, coords: dict[str, Any]) -> xr.Dataset:
-        diverged = np.rint(values.pop("diverged") * self.samples).astype(int)
+    def _dataset(self, problem: Problem, average: Average, coords: dict[str, Any]) -> xr.Dataset:
+        values = average.results()
+        diverged = np.rint(values.pop("diverged") * average.count).astype(int)
         values.pop("diverged_se")
         method = self._on(problem)
         return results.dataset(problem, method, {**values, "diverged": diverged}, coords)

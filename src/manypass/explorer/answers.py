@@ -1,0 +1,125 @@
+"""Answers that come at once: exact curves, steady states against the rate, the spectrum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from manypass import spectrum, verbs
+from manypass.checks import Array
+from manypass.exact.mean_force import MeanForce
+from manypass.explorer.code import python, toml
+from manypass.explorer.view import View
+from manypass.problem import Problem
+from manypass.rules import Adaline
+
+RATES = 31  # of the steady state's curves
+APPROXIMATE = 21  # of the mean-force curves
+SAMPLED_RATES = 9  # of a training error that needs sampling
+NEAREST = 0.99  # of v_c: the last of them
+
+
+def plain(result: xr.Dataset) -> dict[str, Any]:
+    """Return lists that JSON can hold: what is infinite or unknown becomes null."""
+
+    def numbers(values: Any) -> Any:
+        values = np.asarray(values, float)
+        listed = np.where(np.isfinite(values), values, 0.0).astype(object)
+        listed[~np.isfinite(values)] = None
+        return listed.tolist()
+
+    names = [name for name in (*result.coords, *result.data_vars) if result[name].ndim == 1]
+    return {str(name): numbers(result[name].values) for name in names}
+
+
+def curves(view: View) -> dict[str, Any]:
+    """Exact curves, or word of the run that will bring them; v_c, the slow mode, code."""
+    answer: dict[str, Any] = {
+        "code": python(view),
+        "code_simulated": python(view, simulated=True),
+        "toml": toml(view.problem),
+        "runs": ["training"] if view.samples_training_error else [],
+        "note": "",
+    }
+    if view.linear:
+        answer["relaxation"] = relaxation(view.problem)
+        answer["curves"] = plain(verbs.solve(view.problem, view.times, view.theory))
+        limit, rate = verbs.critical_rate(view.problem), verbs.slow_mode(view.problem)
+        answer |= {"critical_rate": limit if math.isfinite(limit) else None, "slow_mode": rate}
+        return answer
+    refusal = view.theory.refusal(view.problem)
+    return answer | ({"note": refusal} if refusal else {"runs": ["curves"]})
+
+
+def rates(view: View) -> Array:
+    """Learning rates up to v_c, or a round range around the present one where there is none."""
+    limit, part = verbs.critical_rate(view.problem), np.linspace(1 / RATES, 1, RATES)
+    if math.isfinite(limit):
+        return limit * NEAREST * part
+    top = 2.0 ** max(2, math.ceil(math.log2(view.problem.rate)))
+    return np.asarray(top * part)
+
+
+def sampled_rates(view: View) -> Array:
+    """Those at which the training error is sampled: few, for the work grows as 1/v²."""
+    return verbs.critical_rate(view.problem) * np.linspace(0.3, 0.95, SAMPLED_RATES)
+
+
+def against_rate(of: Callable[[Problem], xr.Dataset], problem: Problem, v: Array) -> xr.Dataset:
+    """One dataset on the coordinate `rate`."""
+    found = [of(problem.replace(rate=float(rate))) for rate in v]
+    axis = xr.Variable("rate", v, {"long_name": "learning rate"})
+    return xr.concat(found, axis, data_vars="all", coords="minimal", compat="override")
+
+
+def steady(view: View) -> dict[str, Any]:
+    """E_g and E_t for t → ∞ against v: as they are, averaged, batch and mean-force."""
+    if not view.linear:
+        return {"note": "", "runs": []}
+    problem, v = view.problem, rates(view)
+    answer: dict[str, Any] = {"runs": ["steady"] if view.samples_training_error else []}
+    try:
+        batch = verbs.steady_state(problem.replace(mode="batch"))
+        answer["batch"] = {"Eg": float(batch.Eg), "Et": float(batch.Et)}
+        if problem.mode == "online":
+            answer["now"] = plain(against_rate(verbs.steady_state, problem, v))
+            if view.window:
+                answer["averaged"] = plain(
+                    against_rate(lambda p: verbs.steady_state(p, window=view.window), problem, v)
+                )
+    except ValueError as error:
+        return {"note": str(error), "runs": []}
+    if MeanForce().refusal(problem) is None:
+        top = min(2 * (1 + problem.decay), 1.15 * float(v[-1])) * NEAREST
+        some = top * np.linspace(1 / APPROXIMATE, 1, APPROXIMATE)
+        answer["mean_force"] = plain(
+            against_rate(lambda p: verbs.steady_state(p, MeanForce()), problem, some)
+        )
+    limit = verbs.critical_rate(problem)
+    return answer | {"critical_rate": limit if math.isfinite(limit) else None}
+
+
+def relaxation(problem: Problem) -> dict[str, Any]:
+    """Rates at which force fluctuations relax: the band 2v(λ + h) and the collective mode."""
+    v, decay = problem.rate, problem.decay
+    answer: dict[str, Any] = {"slow_mode": verbs.slow_mode(problem)}
+    if not isinstance(problem.rule, Adaline):
+        return answer | {"lines": [[2 * v * decay, 1.0]]}
+    alpha = problem.data.alpha
+    low, high = spectrum.edges(alpha)
+    h = low + (high - low) * np.sin(np.linspace(0, np.pi / 2, 121)) ** 2  # crowded at both edges
+    h = h[1:] if low == 0 else h  # where the density may diverge
+    density = spectrum.density(alpha, h)
+    return answer | {
+        "rate": (2 * v * (decay + h)).tolist(),
+        "density": (density / (2 * v)).tolist(),
+        "lines": [[2 * v * decay, 1 - alpha]] if alpha < 1 else [],
+        "edge": 2 * v * (decay + low),
+    }
+
+
+ANSWERS = {"curves": curves, "steady": steady}

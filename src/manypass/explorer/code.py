@@ -1,0 +1,75 @@
+"""The Python and the TOML that give the same curves as the page."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from manypass.explorer.view import FEW, POINTS, SAMPLED, SYMBOLS, View
+from manypass.problem import Problem
+
+
+def python(view: View, *, simulated: bool = False) -> str:
+    """Return a script that computes what the page shows."""
+    problem, teacher = view.problem, view.problem.data
+    fields = ("rate", "decay", "temperature", "mode")
+    default = Problem(teacher, problem.rule, rate=1.0)
+    others = [
+        f"{key}={getattr(problem, key)!r}"
+        for key in fields
+        if key == "rate" or getattr(problem, key) != getattr(default, key)
+    ]
+    theory, count = view.theory, POINTS.get(problem.rule.name, FEW)
+    known = theory.refusal(problem) is None
+    lines = [
+        "import numpy as np",
+        "import manypass as mp",
+        "",
+        f"teacher = mp.{_call(teacher)}",
+        f"problem = mp.Problem(teacher, mp.{problem.rule!r}, {', '.join(others)})",
+    ]
+    drawn = []
+    if known:
+        method = "" if view.linear else f", mp.{_call(theory)}"
+        lines.append(f"theory = mp.solve(problem, {_linspace(view, count)}{method})")
+        drawn.append("theory")
+    if view.samples_training_error:
+        times, method = (
+            f"np.linspace(0, 1, {SAMPLED})**2 * {view.end!r}",
+            f"mp.{_call(view.sampler)}",
+        )
+        lines.append(f"sampled = mp.solve(problem, {times}, {method})")
+        drawn.append('sampled[["Et", "Et_se"]]')
+    if simulated:
+        times, method = _linspace(view, SYMBOLS), f"mp.{_call(view.simulation)}"
+        lines.append(f"data = mp.solve(problem, {times}[1:], {method})")
+        drawn.append("data")
+    if drawn:
+        lines.append(f'mp.plot.overview({", ".join(drawn)}).savefig("curves.png")')
+    return "\n".join(lines) + "\n"
+
+
+def toml(problem: Problem) -> str:
+    """Return a file for `manypass solve problem.toml`."""
+
+    def value(entry: Any) -> str:
+        if isinstance(entry, dict):
+            return "{ " + ", ".join(f"{key} = {value(item)}" for key, item in entry.items()) + " }"
+        return f'"{entry}"' if isinstance(entry, str) else repr(entry)
+
+    entries = problem.to_dict()
+    return "".join(f"{key} = {value(entries[key])}\n" for key in entries)
+
+
+def _linspace(view: View, count: int) -> str:
+    return f"np.linspace(0, {view.end!r}, {count})"
+
+
+def _call(thing: Any) -> str:
+    """Return the constructor's call, without what is default."""
+    given = [
+        f"{field.name}={getattr(thing, field.name)!r}"
+        for field in dataclasses.fields(thing)
+        if field.default is dataclasses.MISSING or getattr(thing, field.name) != field.default
+    ]
+    return f"{type(thing).__name__}({', '.join(given)})"

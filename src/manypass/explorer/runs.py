@@ -1,0 +1,166 @@
+"""Work that takes longer than a moment; each run tells what it has so far."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from manypass import verbs
+from manypass.cavity.activations import activations as seen_activations
+from manypass.cavity.method import COARSE, DMFT
+from manypass.cavity.settling import fastest
+from manypass.explorer.answers import against_rate, plain, sampled_rates
+from manypass.explorer.view import FEW, MEMORY, RTOL, SEEN, View
+from manypass.problem import Problem
+
+Tell = Callable[[dict[str, Any]], None]
+Run = Callable[[View, Tell], tuple[dict[str, Any], xr.Dataset]]
+PAUSE = 0.1  # seconds between two words of a simulation
+MANY = 100  # time steps from which on the first quarter is computed first
+ROUGH = 0.1  # accuracy of that quarter
+SWEPT = tuple(np.linspace(0.25, 2.0, 8))  # rates of a sweep, in units of the present one
+BINS = 40
+
+
+def curves(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
+    """DMFT: whole curves from the first population on, their error falling with each.
+
+    The work grows as the square of the time, so that the first quarter of a long run, computed
+    roughly before the whole, costs little and shows something early.
+    """
+    least = math.inf
+
+    def watch(so_far: xr.Dataset) -> None:
+        nonlocal least
+        reached = math.hypot(*json.loads(so_far.attrs["errors"]).values())
+        alone = bool(np.isnan(so_far.Q_se.values[-1]))  # one population: no error is known
+        if math.isinf(least) if alone else reached < least:
+            least = least if alone else reached
+            word = "first population" if alone else f"error {reached:.1%}, aim {RTOL:.0%}"
+            tell({"curves": plain(so_far), "word": word})
+
+    if view.end * fastest(view.problem) / COARSE > MANY:
+        quarter = view.times[: FEW // 4 + 1]
+        verbs.solve(view.problem, quarter, DMFT(rtol=ROUGH, memory=MEMORY), progress=watch)
+        least = math.inf
+    found = verbs.solve(view.problem, view.times, view.theory, progress=watch)
+    return {"curves": plain(found)}, found
+
+
+def training(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
+    """E_t of on-line Adaline classification, first at a few times."""
+    few = verbs.solve(view.problem, view.sampled_times[::4], view.sampler)
+    tell({"curves": plain(few[["Et", "Et_se"]]), "word": "sampling E_t"})
+    found = verbs.solve(view.problem, view.sampled_times, view.sampler)
+    return {"curves": plain(found[["Et", "Et_se"]])}, found
+
+
+def steady(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
+    """E_t for t → ∞ against the rate, sampled: far points first, then those between."""
+    rates = sampled_rates(view)
+    parts = []
+    far_first = sorted(range(rates.size), key=lambda i: (i % 4 > 0, -i))
+    for i in far_first:
+        try:
+            found = against_rate(
+                lambda p: verbs.steady_state(p, view.sampler), view.problem, rates[i : i + 1]
+            )
+        except ValueError:  # so slow that an example is learned too often to be sampled
+            continue
+        parts.append(found)
+        joined = _joined(parts)
+        word = f"sampling E_t against v, {len(parts)} of {rates.size}"
+        tell({"steady": plain(joined[["Et", "Et_se"]]), "word": word})
+    if not parts:
+        raise ValueError("the steady training error cannot be sampled at any of these rates")
+    joined = _joined(parts)
+    return {"steady": plain(joined[["Et", "Et_se"]])}, joined
+
+
+def sweep(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
+    """DMFT: E_g and E_t at the last time, against the rate."""
+    parts: list[xr.Dataset] = []
+
+    def at_end(problem: Problem) -> xr.Dataset:
+        return verbs.solve(problem, [view.end], DMFT(rtol=0.03, memory=MEMORY)).isel(t=0)
+
+    for factor in SWEPT:
+        parts.append(against_rate(at_end, view.problem, np.array([factor * view.problem.rate])))
+        joined = _joined(parts)
+        tell({"steady": plain(joined), "word": f"{len(parts)} of {len(SWEPT)} rates"})
+    return {"steady": plain(joined)}, joined
+
+
+def activations(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
+    """Histograms of x, and of h where theory knows it, at the last time."""
+    problem = view.problem
+    source: Any = "exact"
+    if not view.linear:
+        known = view.theory.refusal(problem) is None
+        if not known:
+            view.check_simulation()
+        source = DMFT(memory=MEMORY) if known else view.simulation
+    found = seen_activations(problem, view.end, samples=SEEN, source=source)
+    if not np.isfinite(found.x).all():
+        raise ValueError(f"learning has diverged before t = {view.end:g}: no distribution")
+    return {"activations": _histograms(found), "word": ""}, found
+
+
+def simulation(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
+    """Finite networks, one after the other."""
+    view.check_simulation()
+    count, last = 0, -math.inf
+
+    def watch(so_far: xr.Dataset) -> None:
+        nonlocal count, last
+        count += 1
+        if time.monotonic() - last > PAUSE or count == view.samples:
+            last = time.monotonic()
+            tell({"simulation": plain(so_far), "word": f"{count} of {view.samples} networks"})
+
+    found = verbs.solve(view.problem, view.symbols, view.simulation, progress=watch)
+    return {"simulation": plain(found), "word": f"{view.samples} networks"}, found
+
+
+def _joined(parts: list[xr.Dataset]) -> xr.Dataset:
+    return xr.concat(parts, "rate", data_vars="all", coords="minimal", compat="override").sortby(
+        "rate"
+    )
+
+
+def _histograms(found: xr.Dataset) -> list[dict[str, Any]]:
+    """Densities given the class; other targets together."""
+    targets = found.target.values
+    low, high = np.quantile(found.x.values, (0.0005, 0.9995))
+    edges = np.linspace(low, high, BINS + 1)
+    classes = np.unique(targets) if np.unique(targets).size <= 2 else [None]
+    out = []
+    for name in [n for n in ("x", "h") if n in found]:
+        for aim in classes:
+            values = found[name].values[slice(None) if aim is None else targets == aim]
+            heights = np.histogram(values, edges)[0] / (values.size * (edges[1] - edges[0]))
+            out.append(
+                {
+                    "name": name,
+                    "target": None if aim is None else float(aim),
+                    "at": ((edges[1:] + edges[:-1]) / 2).tolist(),
+                    "density": heights.tolist(),
+                }
+            )
+    return out
+
+
+RUNS: dict[str, Run] = {
+    "curves": curves,
+    "training": training,
+    "steady": steady,
+    "sweep": sweep,
+    "activations": activations,
+    "simulation": simulation,
+}

@@ -1,0 +1,300 @@
+// The page: state → answers → pictures. Linear rules at once; others as their runs tell.
+
+import * as api from "./api.js";
+import * as controls from "./controls.js";
+import * as pictures from "./pictures.js";
+import * as head from "./head.js";
+import { Pins } from "./pins.js";
+import { Runs } from "./runs.js";
+import { Simulation } from "./simulation.js";
+import { DEFAULTS, fromHash, keyOf, problemOf, toHash, viewOf } from "./state.js";
+import { byId, tell } from "./tell.js";
+import * as tools from "./tools.js";
+import { isGrowing, warningOf } from "./warning.js";
+
+let state = fromHash(location.hash);
+let shown = {}; // the newest of everything that was computed
+let said = {}; // the last answer: v_c, the slow mode, which runs to start
+let wanted = null; // a state whose answer is still to be asked for
+let asking = false;
+let latency = "";
+
+const linear = (s) => s.rule === "adaline" || s.rule === "hebbian";
+const steadyKey = (s) => JSON.stringify(
+  [{ ...problemOf(s), rate: s.rule === "adaline" && s.mode === "online" ? 0 : s.rate }, s.window],
+);
+
+// --- drawing -------------------------------------------------------------------------------
+
+const dirty = new Set();
+let frame = null;
+
+function redraw(...cards) {
+  cards.forEach((card) => dirty.add(card));
+  frame ??= new Promise((done) => {
+    requestAnimationFrame(() => {
+      frame = null;
+      const drawn = [...dirty].map(drawCard);
+      dirty.clear();
+      Promise.all(drawn).then(done);
+    });
+  });
+  return frame;
+}
+
+function drawCard(card) {
+  const text = insteadOf(card);
+  const [plot, instead] = ["plot", "instead"].map((c) => document.querySelector(`#${card} .${c}`));
+  plot.hidden = text !== null;
+  if (instead) instead.hidden = text === null;
+  document.querySelector(`#${card} .tools`).hidden = text !== null;
+  if (text !== null) {
+    instead.querySelector("p").textContent = text;
+    return null;
+  }
+  const names = { order: ["R", "Q", "F2"], errors: ["Eg", "Et"] }[card];
+  if (names) {
+    return pictures.draw(card, pictures.timeCurves(
+      names, shown, pins.pictures(state), state, card === "order" && isGrowing(state, said),
+    ));
+  }
+  return pictures.draw(card, pictures[card](shown, state));
+}
+
+/** Words in place of a picture, or null. */
+function insteadOf(card) {
+  const title = document.querySelector("#steady h2");
+  if (card === "steady") {
+    const swept = !linear(state);
+    title.textContent = swept ? `Errors at t = ${state.end} against v` : "Steady state against v";
+    byId("sweep").hidden = !swept || state.rule === "perceptron";
+    if (state.rule === "perceptron") return "There is no theory of this rule here.";
+    if (swept && !shown.steadyRun) {
+      return "The steady state of this rule has no closed theory. The mean-field solver can tell "
+        + `the errors at t = ${state.end} for eight learning rates.`;
+    }
+    return shown.steady?.note || null;
+  }
+  if (card === "relaxation" && !linear(state)) {
+    return "Only linear rules have modes that relax independently: see Adaline.";
+  }
+  if (card === "activations") {
+    return shown.activationsNote ?? (shown.activations ? null : "Sampled after the curves.");
+  }
+  return null;
+}
+
+function redrawAll() {
+  return redraw("order", "errors", "steady", "relaxation", "activations");
+}
+
+// --- words ---------------------------------------------------------------------------------
+
+/** Say what is wrong with the problem; the pictures, which belong to the last one, fade. */
+function fail(text) {
+  tell("error", text);
+  byId("pictures").classList.toggle("broken", text !== "");
+  if (!text) return;
+  for (const id of ["warning", "fraction"]) tell(id, "");
+  tell("status", "Nothing to draw.");
+}
+
+function showWords() {
+  const limit = said.critical_rate;
+  tell("fraction", limit ? `v = ${(state.rate / limit).toFixed(3)} v_c, with v_c = ${limit.toFixed(4)}` : "");
+  tell("warning", warningOf(state, said, shown));
+  byId("python").textContent = (state.sim ? said.code_simulated : said.code) ?? "";
+  byId("toml").textContent = said.toml ?? "";
+}
+
+function busy(word) {
+  const exact = linear(state);
+  const theory = exact ? "Exact theory" : said.note ? "No theory" : "Mean-field theory";
+  byId("status").classList.toggle("busy", word !== null);
+  tell("status", word === null
+    ? `${theory}${exact ? latency : ""}.` : `${theory}${exact ? "; now" : ":"} ${word} …`);
+}
+
+// --- asking --------------------------------------------------------------------------------
+
+function refresh(since = performance.now()) {
+  wanted = { s: state, since };
+  if (!asking) ask();
+}
+
+async function ask() {
+  asking = true;
+  while (wanted) {
+    const { s, since } = wanted;
+    wanted = null;
+    try {
+      await askFor(s, since);
+      fail("");
+    } catch (error) {
+      runs.drop();
+      fail(error.message);
+    }
+  }
+  asking = false;
+}
+
+async function askFor(s, since) {
+  const view = viewOf(s);
+  const answer = await api.answer(view, "curves");
+  said = answer;
+  if (answer.curves) shown.curves = { ...answer.curves, key: keyOf(s) };
+  shown.relaxation = answer.relaxation;
+  await redraw("order", "errors");
+  const taken = Math.round(performance.now() - since);
+  latency = since === null ? "" : `, drawn ${taken} ms after the input`;
+  document.body.dataset.latency = taken;
+  document.body.dataset.drawn = keyOf(s);
+  byId("pictures").classList.toggle("nonlinear", !linear(s));
+  showWords();
+  busy(null);
+  redraw("relaxation", "steady");
+  if (wanted) return;
+  if (shown.steady?.key !== steadyKey(s)) {
+    shown.steady = { ...await api.answer(view, "steady"), key: steadyKey(s) };
+  }
+  redraw("steady");
+  if (!wanted) runs.plan(jobsOf(s));
+}
+
+function jobsOf(s) {
+  const view = viewOf(s);
+  const word = { curves: "solving", training: "sampling E_t" };
+  const job = (kind, text) => ({ kind, view, key: `${kind} ${keyOf(s)}`, word: text });
+  return [
+    ...said.runs.map((kind) => job(kind, word[kind])),
+    ...pins.jobs(s),
+    job("activations", "sampling activations"),
+    ...(shown.steady?.runs ?? []).map((kind) => (
+      { ...job(kind, "sampling E_t against v"), key: `${kind} ${steadyKey({ ...s, window: 0 })}` }
+    )),
+  ];
+}
+
+// --- runs ----------------------------------------------------------------------------------
+
+const runs = new Runs({
+  busy,
+  heard(job, message) {
+    if (job.pin) pins.heard(job, message);
+    else if (message.curves) shown[job.kind] = { ...message.curves, key: keyOf(state) };
+    else if (message.steady) shown.steadyRun = withStart(message.steady);
+    else if (message.activations) {
+      shown.activations = message.activations;
+      shown.activationsNote = null;
+    }
+    document.body.dataset.heard = `${job.kind} ${message.done ? "done" : "so far"}`;
+    if (message.curves) redraw("order", "errors");
+    else redraw(message.steady ? "steady" : "activations");
+    if (message.done) showWords();
+    if (message.note) tell("warning", message.note);
+  },
+  failed(job, text) {
+    if (job.kind === "activations") {
+      shown.activationsNote = text;
+      redraw("activations");
+    } else if (!job.pin) tell("error", text);
+  },
+});
+
+/** A training error against v begins, at v → 0, with the batch value. */
+function withStart(found) {
+  const start = shown.steady?.batch;
+  if (!start) return found;
+  return { rate: [0, ...found.rate], Et: [start.Et, ...found.Et], Et_se: [0, ...found.Et_se] };
+}
+
+const simulation = new Simulation((found) => {
+  shown.simulation = found;
+  redraw("order", "errors");
+});
+
+// --- changes -------------------------------------------------------------------------------
+
+function change(patch) {
+  const before = state;
+  state = { ...state, ...patch };
+  const networks = before.n !== state.n || before.samples !== state.samples;
+  if (keyOf(before) !== keyOf(state) || networks) forget(before, networks);
+  history.replaceState(null, "", `#${toHash(state)}`);
+  showControls(state);
+  pins.show(state);
+  if (JSON.stringify(viewOf(before)) !== JSON.stringify(viewOf(state))) refresh();
+  else redrawAll().then(showWords);
+}
+
+/** Take away what belongs to another problem; what will soon be replaced fades. */
+function forget(before, networksOnly) {
+  simulation.forget();
+  delete shown.simulation;
+  state.sim = false;
+  if (keyOf(before) === keyOf(state) && networksOnly) return;
+  runs.drop();
+  const same = before.rule === state.rule && before.task === state.task && before.end === state.end;
+  for (const name of ["curves", "training", "activations"]) {
+    if (!same) delete shown[name];
+    else if (shown[name]) shown[name].stale = true;
+  }
+  if (!linear(state)) delete shown.training;
+  delete shown.activationsNote;
+  const other = { ...before, window: 0 };
+  if (steadyKey(other) !== steadyKey({ ...state, window: 0 })) delete shown.steadyRun;
+}
+
+function go(next) {
+  state = next;
+  shown = {};
+  simulation.forget();
+  runs.drop();
+  change({});
+  refresh(null);
+  if (state.sim) simulation.start(viewOf(state));
+}
+
+const pins = new Pins({
+  changed: (list) => change({ pins: list }),
+  restore: (pin) => go({ ...state, ...pin, pins: state.pins, window: state.window, sim: false }),
+  drawn: (runsNeeded) => {
+    redraw("order", "errors");
+    if (runsNeeded && !asking && said.runs) runs.plan(jobsOf(state));
+  },
+});
+
+const showControls = controls.build((name, value, typed) => {
+  if (typed) typed.setAttribute("aria-invalid", Number.isNaN(value));
+  change({ [name]: value });
+});
+
+// --- the page ------------------------------------------------------------------------------
+
+head.buildChips();
+tools.build(
+  () => viewOf(state),
+  (card) => {
+    if (card === "errors") return said.runs?.[0] ?? "curves";
+    if (card === "steady") return linear(state) ? "steady" : "sweep";
+    return card === "activations" ? card : "curves";
+  },
+  (text) => tell("error", text),
+);
+byId("simulate").addEventListener("click", () => {
+  change({ sim: true });
+  simulation.start(viewOf(state));
+});
+byId("stop").addEventListener("click", () => {
+  simulation.stop();
+  change({ sim: false });
+});
+byId("sweep").addEventListener("click", () => {
+  runs.plan([{ kind: "sweep", view: viewOf(state), key: `sweep ${keyOf(state)}`, word: "sweeping v" }]);
+});
+byId("pin").addEventListener("click", () => pins.add(state));
+byId("reset").addEventListener("click", () => go({ ...DEFAULTS }));
+byId("controls").addEventListener("submit", (event) => event.preventDefault());
+head.buildTheme(redrawAll);
+addEventListener("hashchange", () => go(fromHash(location.hash)));
+go(state);

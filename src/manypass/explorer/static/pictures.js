@@ -1,0 +1,207 @@
+// Traces and layouts: theory is lines with bands, simulation is symbols with bars.
+
+export const LABELS = {
+  R: "R", Q: "Q", F2: "⟨F²⟩", Eg: "E<sub>g</sub>", Et: "E<sub>t</sub>",
+};
+export const DASHES = ["dash", "dot", "dashdot", "longdash", "longdashdot"];
+const SHAPES = { R: "circle", Q: "square", F2: "triangle-up", Eg: "diamond", Et: "triangle-down" };
+const CONFIG = { displayModeBar: false, responsive: true };
+
+const palette = getComputedStyle(document.documentElement);
+const css = (name) => palette.getPropertyValue(name).trim();
+export const colour = (name) => css(`--${name}`);
+
+/** What all pictures share. */
+function layout(x, y, more = {}) {
+  const axis = {
+    gridcolor: css("--line"), linecolor: css("--quiet"), zeroline: false, ticks: "outside",
+    tickcolor: css("--line"), automargin: true, exponentformat: "power",
+  };
+  return {
+    margin: { l: 48, r: 14, t: 10, b: 42 }, showlegend: false, uirevision: "same",
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: css("--ink") },
+    hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
+    legend: {
+      orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 11 },
+      bgcolor: "rgba(0,0,0,0)",
+    },
+    ...more,
+    xaxis: { ...axis, title: { text: x, standoff: 8 }, ...more.xaxis },
+    yaxis: { ...axis, title: { text: y, standoff: 6 }, ...more.yaxis },
+  };
+}
+
+/** A line, and a band of one standard error where there is one. */
+export function line(x, result, name, style = {}) {
+  const { dash = "solid", opacity = 1, label = LABELS[name], tint = colour(name) } = style;
+  const y = result[name];
+  const error = result[`${name}_se`];
+  const traces = [{
+    x, y, name: label, mode: style.mode ?? "lines", opacity,
+    line: { color: tint, width: 2, dash }, marker: { size: 4 },
+    hovertemplate: `${label} = %{y:.4g}<extra></extra>`, showlegend: style.legend ?? true,
+  }];
+  if (error?.some((e) => e > 0)) {
+    const known = x.map((_, i) => i).filter((i) => y[i] !== null && error[i] !== null);
+    const above = known.map((i) => y[i] + error[i]);
+    const below = known.map((i) => Math.max(y[i] - error[i], 0)).reverse();
+    const there = known.map((i) => x[i]);
+    traces.push({
+      x: [...there, ...[...there].reverse()], y: [...above, ...below], fill: "toself",
+      mode: "none", fillcolor: tint, opacity: 0.22 * opacity, name: `${label} ± error`,
+      hoverinfo: "skip", showlegend: false,
+    });
+  }
+  return traces;
+}
+
+function symbols(result, name) {
+  return {
+    x: result.t, y: result[name], name: `${LABELS[name]}, simulated`, mode: "markers", cliponaxis: false,
+    marker: {
+      symbol: `${SHAPES[name]}-open`, size: 8, color: colour(name), line: { width: 1.6 },
+    },
+    error_y: { array: result[`${name}_se`], color: colour(name), thickness: 1.2, width: 3 },
+    hovertemplate: `${LABELS[name]} = %{y:.4g} (simulated)<extra></extra>`,
+  };
+}
+
+/** Curves against time: present problem, its simulation, and the pins. */
+export function timeCurves(names, shown, pins, state, growing) {
+  const traces = [];
+  pins.forEach((pin, i) => {
+    for (const name of names) {
+      const result = pin.data?.curves?.[name] ? pin.data.curves : pin.data?.training;
+      if (!result?.[name]) continue;
+      const label = `${pin.letter}: ${LABELS[name]}`;
+      traces.push(...line(result.t, result, name, { dash: DASHES[i], opacity: 0.8, label }));
+    }
+  });
+  for (const name of names) {
+    const from = shown.curves?.[name] ? shown.curves : shown.training;
+    if (!from?.[name]) continue;
+    traces.push(...line(from.t, from, name, { opacity: from.stale ? 0.25 : 1 }));
+  }
+  for (const name of names) {
+    if (shown.simulation?.[name]) traces.push(symbols(shown.simulation, name));
+  }
+  const empty = traces.length ? {} : { range: [0, 1] };
+  const yaxis = state.log || growing ? { type: "log" } : { rangemode: "tozero", ...empty };
+  const xaxis = { range: [0, state.end] };
+  return [traces, layout("time t", "", { xaxis, yaxis, hovermode: "x", uirevision: `${state.end} ${yaxis.type}` })];
+}
+
+const upright = (x, text, tint, dash, more = {}) => ({
+  shape: {
+    type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: tint, width: 1.5, dash },
+  },
+  annotation: {
+    x, y: 1, yref: "paper", yanchor: "top", xanchor: "left", xshift: 3, showarrow: false, text,
+    bgcolor: css("--card"), font: { color: tint, size: 12 }, ...more,
+  },
+});
+
+function marked(marks) {
+  return { shapes: marks.map((m) => m.shape).filter((s) => s.type), annotations: marks.map((m) => m.annotation) };
+}
+
+/** E_g and E_t for t → ∞ against v. */
+export function steady(shown, state) {
+  const { now, averaged, mean_force: approximate, batch, critical_rate: limit } = shown.steady ?? {};
+  const sampled = shown.steadyRun;
+  const traces = [];
+  const both = (result, word, style) => { // colours are in the head of the card
+    for (const name of ["Eg", "Et"]) {
+      if (!result?.[name]) continue;
+      const legend = name === "Eg" && word !== "";
+      const label = legend ? word : `${LABELS[name]} ${word}`;
+      traces.push(...line(result.rate, result, name, { ...style, label, legend }));
+    }
+  };
+  both(now, now ? "now" : "", {});
+  both(now?.Et ? null : sampled, "", { mode: "lines+markers" });
+  if (averaged) {
+    traces.push(...line(averaged.rate, averaged, "Eg", {
+      dash: "dash", label: `averaged, τ = ${state.window}`,
+    }));
+  }
+  both(approximate, "mean force", { dash: "dot" });
+  const last = Math.max(limit ? 1.1 * limit : 0, ...(now?.rate ?? sampled?.rate ?? [state.rate]));
+  if (batch) {
+    const flat = { rate: [0, last], Eg: [batch.Eg, batch.Eg], Et: [batch.Et, batch.Et] };
+    both(flat, "batch", { dash: "longdash", opacity: 0.55 });
+  }
+  const marks = [upright(state.rate, "v", colour("quiet"), "solid", { xanchor: "right", xshift: -3 })];
+  if (limit) marks.push(upright(limit, "v<sub>c</sub>", colour("bad"), "dash"));
+  const xaxis = { range: [0, Math.max(last, 1.05 * state.rate)] };
+  const yaxis = state.log ? { type: "log" } : { rangemode: "tozero" };
+  return [traces, layout("learning rate v", "", {
+    xaxis, yaxis, showlegend: true, hovermode: "x", margin: { l: 48, r: 14, t: 28, b: 42 },
+    uirevision: `${last}`, ...marked(marks),
+  })];
+}
+
+/** The band of relaxation rates and the collective mode. */
+export function relaxation({ relaxation: found }) {
+  const { rate, density, lines = [], edge, slow_mode: slow } = found ?? {};
+  const traces = rate ? [{
+    x: rate, y: density, mode: "lines", fill: "tozeroy", line: { color: colour("R"), width: 2 },
+    fillcolor: `${colour("R")}33`, name: "band", hovertemplate: "rate %{x:.4g}<extra></extra>",
+  }] : [];
+  const marks = lines.map(([at, share]) => upright(
+    at, share < 1 ? `${share.toPrecision(2)} of all` : "all modes", colour("R"), "solid",
+    { y: 0.85, font: { color: colour("R"), size: 11 } },
+  ));
+  const apart = rate && slow < edge * (1 - 1e-9) - 1e-12;
+  if (apart) {
+    const text = `λ<sub>σ</sub> = ${slow.toPrecision(3).replace("-", "−")}${slow < 0 ? ", growing" : ""}`;
+    marks.push(upright(slow, text, colour(slow < 0 ? "bad" : "Q"), "dash"));
+  }
+  if (rate && !apart) {
+    const text = "no collective mode below the band";
+    marks.push({ shape: {}, annotation: {
+      x: 1, xref: "paper", xanchor: "right", y: 1, yref: "paper", showarrow: false, text,
+      font: { color: colour("quiet"), size: 12 },
+    } });
+  }
+  const points = [0, ...(rate ?? []), ...lines.map(([at]) => at * 1.3), ...(apart ? [slow] : [])];
+  const [low, high] = [Math.min(...points), Math.max(...points, 0.1)];
+  const pad = 0.06 * (high - low);
+  const from = low < 0 ? low - pad : 0;
+  return [traces, layout("relaxation rate 2v(λ + h)", "density", {
+    xaxis: { range: [from, high + pad], zeroline: true, zerolinecolor: colour("line") },
+    yaxis: { rangemode: "tozero" }, uirevision: `${high}`, ...marked(marks),
+  })];
+}
+
+/** Densities of x and h given the class. */
+export function activations({ activations: found }) {
+  const traces = (found ?? []).map(({ name, target, at, density }) => {
+    const given = target === null ? "" : `, ỹ = ${target > 0 ? "+" : "−"}1`;
+    const tint = colour(target === null ? "Eg" : target > 0 ? "R" : "Q");
+    return {
+      x: at, y: density, mode: "lines", name: `${name}${given}`, opacity: found.stale ? 0.25 : 1,
+      line: { color: tint, width: name === "x" ? 2 : 1.4, dash: name === "x" ? "solid" : "dash" },
+      hovertemplate: "%{y:.3g}<extra></extra>",
+    };
+  });
+  return [traces, layout("activation", "density", {
+    showlegend: true, margin: { l: 48, r: 14, t: 28, b: 42 }, yaxis: { rangemode: "tozero" },
+  })];
+}
+
+const plotIn = (card) => document.querySelector(`#${card} .plot`);
+
+export function draw(card, [traces, made]) {
+  return Plotly.react(plotIn(card), traces, made, CONFIG);
+}
+
+/** A picture of a card on its own background. */
+export function image(card, format) {
+  const plot = plotIn(card);
+  const figure = {
+    data: plot.data, layout: { ...plot.layout, paper_bgcolor: colour("card"), showlegend: true },
+  };
+  return Plotly.toImage(figure, { format, width: 720, height: 460, scale: 2 });
+}

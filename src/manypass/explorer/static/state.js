@@ -1,0 +1,107 @@
+// The whole state of the page is one flat object; the address bar holds it.
+
+export const RULES = {
+  adaline: [], hebbian: [], adatron: ["kappa"], logistic: [], huber: ["width"],
+  perceptron: ["kappa"],
+};
+export const CHOICES = {
+  rule: { label: "rule", options: Object.keys(RULES) },
+  task: { label: "task", options: ["classification", "regression"] },
+  mode: { label: "steps", options: ["online", "batch"] },
+};
+export const SLIDERS = {
+  alpha: { symbol: "α", label: "examples per weight", low: 0.1, high: 10, log: true },
+  rate: { symbol: "v", label: "learning rate", low: 0.02, high: 5, step: 0.01 },
+  decay: { symbol: "λ", label: "weight decay", low: 0, high: 2, step: 0.01 },
+  noise: { symbol: "ε", label: "noise in the targets", low: 0, high: 2, step: 0.01 },
+  temperature: { symbol: "T", label: "noise in the weights", low: 0, high: 1, step: 0.01 },
+  kappa: { symbol: "κ", label: "margin", low: -0.5, high: 2, step: 0.01 },
+  width: { symbol: "w", label: "width of the Huber force", low: 0.1, high: 3, step: 0.01 },
+};
+export const LOOK = {
+  end: { symbol: "t", label: "curves up to time", low: 1, high: 100, log: true },
+  window: { symbol: "τ", label: "averaging window", low: 0, high: 20, step: 0.1 },
+};
+export const NETWORKS = {
+  n: { symbol: "N", label: "weights", low: 10, high: 2000, step: 10 },
+  samples: { symbol: "S", label: "networks", low: 2, high: 500, step: 1 },
+};
+export const DEFAULTS = {
+  rule: "adaline", task: "classification", mode: "online",
+  alpha: 1.2, rate: 1.9, decay: 0.8, noise: 0, temperature: 0, kappa: 1, width: 1,
+  end: 8, window: 5, n: 200, samples: 40, log: false, sim: false, pins: [],
+};
+const WORDS = ["rule", "task", "mode"];
+const TICKS = ["log", "sim"];
+const PINNED = ["rule", "task", "mode", ...Object.keys(SLIDERS), "end"];
+const MOST_PINS = 5;
+
+/** What the server calls a problem. */
+export function problemOf(s) {
+  const rule = { name: s.rule };
+  for (const name of RULES[s.rule] ?? []) rule[name] = s[name];
+  return {
+    data: { alpha: s.alpha, task: s.task, noise: s.noise },
+    rule, rate: s.rate, decay: s.decay, temperature: s.temperature, mode: s.mode,
+  };
+}
+
+/** What the server calls a view. */
+export function viewOf(s) {
+  return { problem: problemOf(s), end: s.end, window: s.window, n: s.n, samples: s.samples };
+}
+
+/** Two states with the same key have the same curves. */
+export const keyOf = (s) => JSON.stringify([problemOf(s), s.end]);
+
+function pairs(s, names) {
+  return names.filter((name) => s[name] !== DEFAULTS[name]).map((name) => [name, s[name]]);
+}
+
+/** The part after # of a link to this state: what is not default. */
+export function toHash(s) {
+  const names = Object.keys(DEFAULTS).filter((name) => name !== "pins");
+  const query = new URLSearchParams(pairs(s, names));
+  for (const pin of s.pins) {
+    query.append("pin", new URLSearchParams(pairs(pin, PINNED)).toString());
+  }
+  return query.toString();
+}
+
+function fromQuery(query, names) {
+  const s = {};
+  for (const [name, text] of query) {
+    if (!names.includes(name)) continue;
+    if (WORDS.includes(name)) s[name] = text;
+    else if (TICKS.includes(name)) s[name] = text === "true";
+    else s[name] = text.trim() === "" ? NaN : Number(text);
+  }
+  return s;
+}
+
+/** The state that a link holds. */
+export function fromHash(hash) {
+  const query = new URLSearchParams(hash.replace(/^#/, ""));
+  const names = Object.keys(DEFAULTS).filter((name) => name !== "pins");
+  const pins = query.getAll("pin").slice(0, MOST_PINS)
+    .map((text) => pinOf({ ...DEFAULTS, ...fromQuery(new URLSearchParams(text), PINNED) }));
+  return { ...DEFAULTS, ...fromQuery(query, names), pins };
+}
+
+/** What a pin remembers of a state. */
+export function pinOf(s) {
+  return { ...DEFAULTS, ...Object.fromEntries(PINNED.map((name) => [name, s[name]])) };
+}
+
+export const mayPin = (s) => s.pins.length < MOST_PINS
+  && !s.pins.some((pin) => keyOf(pin) === keyOf(s));
+
+/** A short name of a problem: the rule and what differs from zero. */
+export function nameOf(s) {
+  const shown = ["alpha", "rate", "decay", "noise", "temperature", ...(RULES[s.rule] ?? [])]
+    .filter((name) => s[name] !== 0)
+    .map((name) => `${SLIDERS[name].symbol} ${s[name]}`);
+  const kind = [s.rule, ...(s.task === "regression" ? ["regression"] : []),
+    ...(s.mode === "batch" ? ["batch"] : [])];
+  return `${kind.join(", ")}: ${shown.join(", ")}`;
+}

@@ -1,0 +1,130 @@
+"""What the page asks for: a problem and how to look at it, checked and bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from manypass import checks
+from manypass.cavity.method import DMFT
+from manypass.checks import Array
+from manypass.exact.method import Exact
+from manypass.problem import Problem
+from manypass.simulation.method import Simulation
+
+LATEST = 1000.0  # last time that the page may ask for
+POINTS = {"adaline": 161, "hebbian": 41}  # of exact curves: all of them within 50 ms
+FEW = 41  # points of a curve that takes long
+SAMPLED = 21  # times or rates at which the training error is sampled
+SYMBOLS = 13  # times at which a simulation is measured
+SAMPLES = 8192  # examples for each sampled training error
+SEEN = 40_000  # examples in a distribution of activations
+RTOL = 0.01  # of DMFT curves
+MOST_N, MOST_SAMPLES = 2000, 500
+MOST_INPUTS = 2e7  # numbers in one training set: 160 MB
+MEMORY = 2.0  # GB that one DMFT run may take
+
+
+@dataclass(frozen=True)
+class View:
+    """One problem with what the page says about the picture of it.
+
+    Parameters
+    ----------
+    problem : Problem
+    end : float
+        Last time of the curves.
+    window : float
+        Averaging time τ of the steady state.
+    n, samples : int
+        Size and number of simulated networks.
+    """
+
+    problem: Problem
+    end: float = 8.0
+    window: float = 5.0
+    n: int = 200
+    samples: int = 40
+
+    @classmethod
+    def from_dict(cls, entries: Any) -> View:
+        """Check everything that came from outside; each error names what is wrong."""
+        if not isinstance(entries, dict):
+            raise ValueError(f"`view` must be a table with a `problem`, got {entries!r:.80}")
+        allowed = [field.name for field in fields(cls)]
+        for key in entries:
+            if key not in allowed:
+                raise ValueError(f"`{key!s:.40}` is not a field of a view: {', '.join(allowed)}")
+        if "problem" not in entries:
+            raise ValueError("`problem` is missing")
+        view = cls(**entries | {"problem": Problem.from_dict(entries["problem"])})
+        checks.number("end", view.end, 0.01, LATEST)
+        checks.number("window", view.window, 0, LATEST)
+        checks.count("n", view.n, 10, MOST_N)
+        checks.count("samples", view.samples, 2, MOST_SAMPLES)
+        return view
+
+    def relevant(self, kind: str) -> View:
+        """Return the view with everything at rest that does not matter to a run of this kind."""
+        if kind == "simulation":
+            return replace(self, window=0.0)
+        if kind == "steady":  # goes through all rates
+            return View(self.problem.replace(rate=1.0), window=0.0)
+        rest = View(self.problem, self.end, window=0.0)
+        return rest if self.theory.refusal(self.problem) is None else replace(rest, n=self.n)
+
+    @property
+    def linear(self) -> bool:
+        """Whether the exact theory answers."""
+        return Exact().refusal(self.problem) is None
+
+    @property
+    def times(self) -> Array:
+        """Where the theory's curves are computed."""
+        return np.linspace(0, self.end, POINTS.get(self.problem.rule.name, FEW))
+
+    @property
+    def sampled_times(self) -> Array:
+        """Where a training error that needs sampling is computed."""
+        return np.asarray(np.linspace(0, 1, SAMPLED) ** 2 * self.end)  # most happens early
+
+    @property
+    def symbols(self) -> Array:
+        """Where a simulation is measured."""
+        return np.linspace(0, self.end, SYMBOLS)[1:]
+
+    @property
+    def theory(self) -> Exact | DMFT:
+        """The method of the curves."""
+        return Exact() if self.linear else DMFT(rtol=RTOL, memory=MEMORY)
+
+    @property
+    def sampler(self) -> Exact:
+        """The method of training errors that need sampling."""
+        return Exact(samples=SAMPLES)
+
+    @property
+    def samples_training_error(self) -> bool:
+        """Whether it is one of those."""
+        problem = self.problem
+        return (problem.rule.name, problem.mode, problem.data.task) == (
+            "adaline",
+            "online",
+            "classification",
+        )
+
+    @property
+    def simulation(self) -> Simulation:
+        """The networks to simulate."""
+        return Simulation(n=self.n, samples=self.samples)
+
+    def check_simulation(self) -> None:
+        """Refuse networks with too large a training set."""
+        inputs = self.problem.data.alpha * self.n**2
+        if inputs > MOST_INPUTS:
+            raise ValueError(
+                f"`n` = {self.n} at `alpha` = {self.problem.data.alpha:g} makes {inputs:.3g} "
+                f"inputs: the page simulates up to {MOST_INPUTS:.3g}"
+            )

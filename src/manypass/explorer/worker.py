@@ -1,0 +1,83 @@
+"""One process that does one long run at a time, and can be told to drop it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import warnings
+from multiprocessing.connection import Connection
+from types import FrameType
+from typing import Any
+
+DROP = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else signal.SIGINT
+
+
+class DroppedError(BaseException):
+    """The run is no longer wanted; not an `Exception`, so that nothing on the way swallows it."""
+
+
+class Worker:
+    """Sends ("ready",); for (kind, view), ("so far", message) and ("end", message, dataset)."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.running = self.sending = self.dropped = False
+
+    def drop(self, number: int, frame: FrameType | None) -> None:
+        """Leave the run, but never in the middle of a message."""
+        self.dropped = self.running
+        if self.running and not self.sending:
+            raise DroppedError
+
+    def send(self, *message: Any) -> None:
+        """Send one whole message, then see whether it was the last that is wanted."""
+        self.sending = True
+        self.connection.send(message)
+        self.sending = False
+        if self.dropped:
+            raise DroppedError
+
+    def work(self, kind: str, view: Any) -> tuple[Any, ...]:
+        """Return the last message of a run: its result, or what went wrong."""
+        from manypass.explorer.runs import RUNS
+
+        self.dropped = False
+        try:
+            with warnings.catch_warnings(record=True) as notes:
+                warnings.simplefilter("always", UserWarning)
+                self.running = True
+                told, found = RUNS[kind](view, lambda message: self.send("so far", message))
+            texts = [str(note.message) for note in notes if note.category is UserWarning]
+            return "end", {**told, "done": True, "note": " ".join(texts)}, found
+        except DroppedError:
+            return "end", {"dropped": True}, None
+        except (ValueError, MemoryError) as error:
+            return "end", {"error": str(error) or "out of memory"}, None
+        except Exception as error:  # a mistake of ours: the page says so, the worker lives on
+            return "end", {"error": f"{type(error).__name__}: {error}"}, None
+        finally:
+            self.running = False
+
+
+def main(connection: Connection) -> None:
+    """Work until the other side hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which hangs up
+    worker = Worker(connection)
+    signal.signal(DROP, worker.drop)
+    from threadpoolctl import threadpool_limits
+
+    from manypass.explorer import runs  # noqa: F401  the long import, while nobody waits
+
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(5)  # quick answers, and workers that are still starting, come first
+    with threadpool_limits(1), contextlib.suppress(EOFError, OSError):
+        connection.send(("ready",))
+        while True:
+            kind, view = connection.recv()
+            try:
+                last = worker.work(kind, view)
+            except DroppedError:  # it came while the run was already ending
+                last = "end", {"dropped": True}, None
+                worker.running = False
+            connection.send(last)

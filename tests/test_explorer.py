@@ -1,0 +1,372 @@
+"""The explorer in a real browser: what a user sees, moves, downloads and shares."""
+
+import contextlib
+import http.client
+import http.server
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import manypass as mp
+from manypass.explorer.view import View
+
+CHROMIUM = os.environ.get("MANYPASS_BROWSER") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.xdist_group("explorer")  # one server for all
+PATIENCE = 90.0  # seconds; a shared machine may be slow
+
+
+class Page:
+    """A page of the explorer, by what is seen on it."""
+
+    def __init__(self, page):
+        self.page, self.errors, self.requests = page, [], []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def until(self, condition, what=None):
+        """Wait until an expression holds; the page's policy forbids Playwright's own way."""
+        end = time.monotonic() + PATIENCE
+        while not (found := self.page.evaluate(condition, what)):
+            assert time.monotonic() < end, (condition, self.page.inner_text("main"), self.errors)
+            time.sleep(0.02)
+        return found
+
+    def go(self, address):
+        self.page.goto(address)
+        self.until("document.body.dataset.drawn")
+        return self
+
+    def move(self, name, value):
+        """Move a slider as a hand would, and wait for the picture."""
+        old = self.page.evaluate("document.body.dataset.drawn")
+        self.page.evaluate(
+            """([name, value]) => {
+                const slider = document.getElementById(`${name}-range`);
+                slider.value = value;
+                slider.dispatchEvent(new Event("input", { bubbles: true }));
+            }""",
+            [name, value],
+        )
+        self.until("old => document.body.dataset.drawn !== old", old)
+
+    def traces(self, card):
+        """Curves of a picture by name."""
+        found = self.page.evaluate(
+            """card => document.querySelector(`#${card} .plot`).data.map(({ name, x, y, mode,
+                error_y }) => ({ name, x, y, mode, error: error_y?.array }))""",
+            card,
+        )
+        return {trace["name"]: trace for trace in found}
+
+    def idle(self):
+        self.until(
+            """!document.getElementById("status").classList.contains("busy")
+            && document.body.dataset.heard?.endsWith("done")"""
+        )
+
+    def download(self, card, text):
+        with self.page.expect_download(timeout=PATIENCE * 1000) as found:
+            self.page.click(f"{card} button:text-is('{text}')")
+        return found.value.path()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium found: the explorer was not tested in a browser")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium, explorer):
+    """Open a page of the explorer; at the end nothing went wrong and nothing was asked outside."""
+    contexts, pages = [], []
+
+    def make(link="", **options):
+        contexts.append(chromium.new_context(**options))
+        pages.append(Page(contexts[-1].new_page()))
+        return pages[-1].go(f"{explorer}/#{link}")
+
+    yield make
+    for page in pages:
+        assert page.errors == []
+        outside = [u for u in page.requests if not u.startswith((explorer + "/", "blob:", "data:"))]
+        assert outside == []
+    for context in contexts:
+        context.close()
+
+
+def same(found, expected):
+    """Equal up to the rounding of linear algebra on one thread or several."""
+    np.testing.assert_allclose(np.array(found, float), expected, rtol=1e-11, atol=1e-14)
+
+
+def solved(**problem):
+    entries = {"data": {"alpha": 1.2}, "rule": "adaline", "rate": 1.9, "decay": 0.8}
+    view = View.from_dict({"problem": {**entries, **problem}})
+    return mp.solve(view.problem, view.times)
+
+
+def test_a_slider_moves_the_curves(opened):
+    page = opened()
+    before = page.traces("order")
+    same(before["R"]["y"], solved().R)
+    latencies = []
+    for rate in (0.5, 1.0, 1.5, 2.0, 2.5):
+        page.move("rate", rate)
+        latencies.append(int(page.page.evaluate("document.body.dataset.latency")))
+        same(page.traces("order")["Q"]["y"], solved(rate=rate).Q)
+    print(f"slider to picture: {sorted(latencies)[2]} ms (median)")
+    assert page.page.input_value("#rate") == "2.5"
+    assert "v = 0.809" in page.page.inner_text("#fraction")
+    page.page.fill("#decay", "0.4")
+    page.until("JSON.parse(document.body.dataset.drawn)[0].decay === 0.4")
+    same(page.traces("errors")["E<sub>g</sub>"]["y"], solved(rate=2.5, decay=0.4).Eg)
+    page.until("document.body.dataset.heard?.startsWith('steady')")
+    assert {"E<sub>t</sub>"} < set(page.traces("errors"))  # sampled, and there by now
+    steady = page.traces("steady")
+    assert {"now", "averaged, τ = 5", "mean force", "batch", "E<sub>t</sub> "} <= set(steady)
+    assert {"x, ỹ = +1", "h, ỹ = −1"} < set(page.traces("activations"))
+    assert page.traces("relaxation")["band"]
+
+
+def test_keyboard_and_words(opened):
+    page = opened()
+    page.page.focus("#rate-range")
+    page.page.keyboard.press("ArrowRight")
+    page.until("JSON.parse(document.body.dataset.drawn)[0].rate === 1.91")
+    page.page.keyboard.press("Tab")
+    assert page.page.evaluate("document.activeElement.textContent") == "λ"
+    page.page.keyboard.press("Enter")
+    assert "shrinks the weights" in page.page.inner_text("#word")
+    page.page.keyboard.press("Escape")
+    page.until("!document.getElementById('word').matches(':popover-open')")
+    named = page.page.evaluate("""[...document.querySelectorAll(".symbol")].every(
+        (button) => button.ariaLabel.startsWith("What is "))""")
+    assert named
+    assert page.page.locator(".symbol").count() >= 25
+
+
+def test_adatron_fills_in_and_is_dropped_when_a_slider_moves(opened):
+    page = opened("end=2")
+    page.page.select_option("#rule", "adatron")
+    page.until("document.body.dataset.heard === 'curves so far'")
+    first = page.traces("order")
+    assert len(first["R"]["y"]) == 41
+    page.until("document.querySelector('#order .plot').data.some((t) => t.name === 'Q ± error')")
+    assert "Mean-field theory: error" in page.page.inner_text("#status")
+    started = [u for u in page.requests if u.endswith("/run")]
+    aborted = []
+    page.page.on("requestfailed", lambda request: aborted.append(request.url))
+    page.move("rate", 0.5)  # before it is done
+    page.until("document.body.dataset.heard === 'curves done'")
+    assert [u for u in page.requests if u.endswith("/run")] > started
+    assert any(u.endswith("/run") for u in aborted)
+    problem = {"rule": {"name": "adatron", "kappa": 1.0}, "rate": 0.5, "decay": 0.8}
+    view = View.from_dict({"problem": {"data": {"alpha": 1.2}, **problem}, "end": 2.0})
+    theory = mp.solve(view.problem, view.times, mp.DMFT(rtol=0.01, memory=2.0))
+    table = pd.read_csv(page.download("#order", "CSV"), comment="#")
+    for name in ("t", "R", "Q_se", "F2", "Et", "Et_se"):
+        same(table[name], theory[name])
+    same(page.traces("order")["⟨F²⟩"]["y"], theory.F2)
+
+
+def test_simulation_lies_over_the_lines_and_can_be_stopped(opened, tmp_path):
+    page = opened("end=2&n=100&samples=20")
+    page.page.click("#simulate")
+    page.until("document.body.dataset.simulated === '20 networks'")
+    shown = page.traces("order")["Q, simulated"]
+    view = View.from_dict(
+        {
+            "problem": {"data": {"alpha": 1.2}, "rule": "adaline", "rate": 1.9, "decay": 0.8},
+            "end": 2.0,
+            "n": 100,
+            "samples": 20,
+        }
+    )
+    data = mp.solve(view.problem, view.symbols, mp.Simulation(n=100, samples=20))
+    assert shown["mode"] == "markers"
+    same(shown["y"], data.Q)
+    same(shown["error"], data.Q_se)
+    file = tmp_path / "simulation.nc"
+    file.write_bytes(page.download("#controls .files", "netCDF").read_bytes())
+    assert mp.load(file).identical(data)
+    page.page.fill("#n", "1000")
+    page.page.fill("#samples", "500")
+    page.until("!document.querySelector('#order .plot').data.some((t) => t.mode === 'markers')")
+    page.page.click("#simulate")
+    page.until("document.body.dataset.simulated.includes(' of 500')")
+    page.page.click("#stop")
+    assert page.page.is_disabled("#stop")
+    assert "of 500 networks" in page.page.inner_text("#simulation-word")
+
+
+def test_a_link_gives_the_same_view_with_pins(opened, explorer):
+    page = opened("end=4&n=50&samples=4")
+    page.page.click("#pin")
+    page.move("rate", 1.0)
+    page.page.select_option("#task", "regression")
+    page.until("JSON.parse(document.body.dataset.drawn)[0].data.task === 'regression'")
+    page.page.check("#log")
+    page.page.click("#simulate")
+    page.until("document.body.dataset.simulated === '4 networks'")
+    page.idle()
+    page.until(
+        "document.querySelector('#errors .plot').data.some((t) => t.name === 'A: E<sub>t</sub>')"
+    )
+    address = page.page.evaluate("location.href")
+    again = opened(address.split("#")[1])
+    again.until("document.body.dataset.simulated === '4 networks'")
+    again.idle()
+    again.until(
+        "document.querySelector('#errors .plot').data.some((t) => t.name === 'A: E<sub>t</sub>')"
+    )
+    for card in ("order", "errors", "steady", "relaxation", "activations"):
+        assert again.traces(card) == page.traces(card)
+    assert "A: R" in again.traces("order")
+    assert again.page.evaluate("location.href") == address
+    for field in ("#rate", "#n", "#task"):
+        assert again.page.input_value(field) == page.page.input_value(field)
+    assert 'mode = "online"' in again.page.inner_text("#toml")
+    assert "mp.Simulation(n=50, samples=4)" in again.page.inner_text("#python")
+    again.page.click("#pins .name")
+    again.until("JSON.parse(document.body.dataset.drawn)[0].rate === 1.9")
+    again.page.click("#pins li button:last-child")
+    again.until("document.querySelectorAll('#pins li').length === 0")
+
+
+def test_downloads(opened):
+    page = opened("rate=1.5")
+    table = pd.read_csv(page.download("#order", "CSV"), comment="#")
+    for name in ("t", "R", "Q", "F2", "Eg"):
+        same(table[name], solved(rate=1.5)[name])
+    assert page.download("#order", "PNG").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    drawing = io.BytesIO(page.download("#steady", "SVG").read_bytes()).read().decode()
+    assert drawing.startswith("<svg")
+    assert "mean force" in drawing
+
+
+def test_errors_and_divergence_are_said_in_words(opened):
+    page = opened()
+    page.page.fill("#rate", "-1")
+    page.until("!document.getElementById('error').hidden")
+    assert "`rate` must be a number from 1e-12 to 1e+06, got -1" in page.page.inner_text("#error")
+    page.page.fill("#rate", "")
+    page.until("document.getElementById('error').textContent.includes('None')")
+    page.page.fill("#rate", "3.4")
+    page.until("document.getElementById('error').hidden")
+    page.until("!document.getElementById('warning').hidden")
+    said = page.page.inner_text("#warning").replace("\n", "")
+    assert "v = 3.4 is above the critical rate" in said
+    assert "There is no steady state" in said
+    Q = page.traces("order")["Q"]["y"]
+    assert Q[-1] > 1e4
+    page.page.select_option("#rule", "perceptron")
+    page.until("document.getElementById('warning').textContent.includes('press Simulate')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_narrow_windows_and_dark_rooms(opened, scheme):
+    page = opened(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = page.page.evaluate(background) == "rgb(20, 23, 26)"
+    assert dark == (scheme == "dark")
+    places = [page.page.locator(f).bounding_box()["y"] for f in ("#sliders", "#order", "#look")]
+    assert places == sorted(places)  # curves are directly below the problem
+    page.page.click("#theme")
+    assert (page.page.evaluate(background) == "rgb(20, 23, 26)") != dark
+
+
+def test_foreign_pages_get_nothing_and_own_pages_ask_nobody_else(opened, chromium, explorer):
+    class Foreign(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    ask = """async ([address, how]) => fetch(address, how).then((r) => r.text(), (e) => e.name)"""
+    body = '{"view": {"problem": {}}, "want": "curves"}'
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        context = chromium.new_context()
+        page = context.new_page()
+        foreign = f"http://127.0.0.1:{server.server_port}/"
+        page.goto(foreign)
+        statuses = []
+        page.on("response", lambda response: statuses.append(response.status))
+        for how in (
+            {"method": "POST", "body": body, "headers": {"Content-Type": "application/json"}},
+            {"method": "POST", "body": body},
+            {"method": "GET"},
+        ):
+            assert page.evaluate(ask, [f"{explorer}/answer", how]) == "TypeError"
+        page.evaluate(ask, [f"{explorer}/answer", {"method": "POST", "mode": "no-cors"}])
+        assert set(statuses) <= {403}
+        context.close()
+        own = opened()
+        assert own.page.evaluate(ask, [foreign, {"mode": "no-cors"}]) == "TypeError"
+        server.shutdown()
+
+
+def test_quick_answers_during_a_run_that_ends_when_its_browser_leaves(explorer):
+    """Without a browser: were runs not dropped, the share of this one would be used up."""
+    problem = {"data": {"alpha": 1.2}, "rule": "adaline", "rate": 1.9, "decay": 0.8}
+    long = {"problem": problem, "n": 2000, "samples": 500, "end": 50.0}
+    short = {"problem": problem, "n": 20, "samples": 3, "end": 1.0}
+
+    @contextlib.contextmanager
+    def request(path, **entries):
+        connection = http.client.HTTPConnection(explorer.removeprefix("http://"), timeout=PATIENCE)
+        headers = {"Content-Type": "application/json", "Cookie": "manypass-browser=busy"}
+        connection.request("POST", path, json.dumps(entries), headers)
+        yield connection.getresponse()
+        connection.close()
+
+    with request("/run", view=long, kind="simulation") as run:
+        assert json.loads(run.readline())["simulation"]["t"]
+        begin = time.monotonic()
+        with request("/answer", view={"problem": problem}, want="curves") as answer:
+            assert answer.status == 200
+        assert time.monotonic() - begin < 3
+        with request("/run", view=long, kind="simulation"):
+            pass  # leaves at once
+    with request("/run", view=short, kind="simulation") as run:
+        assert json.loads(run.read().splitlines()[-1])["done"]
+
+
+def test_ctrl_c_during_a_run_ends_in_silence():
+    command = [sys.executable, "-m", "manypass", "explore", "--port", "0", "--no-browser"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        address = re.search(r"127\.0\.0\.1:\d+", running.stdout.readline())[0]
+        problem = {"data": {"alpha": 1.2}, "rule": "adaline", "rate": 1.9}
+        body = json.dumps({"view": {"problem": problem}, "kind": "training"})
+        connection = http.client.HTTPConnection(address, timeout=PATIENCE)
+        connection.request("POST", "/run", body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        running.send_signal(signal.SIGINT)
+        rest, _ = running.communicate(timeout=20)
+        assert json.loads(response.read()) == {"error": "the explorer has ended"}
+        connection.close()
+    assert (rest.strip(), running.returncode) == ("", 0)

@@ -1,0 +1,357 @@
+"""The explorer's server without a browser: what it answers, refuses, shares and drops."""
+
+import asyncio
+import contextlib
+import json
+import math
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+
+import light_worker
+import numpy as np
+import pytest
+import xarray as xr
+from every_rule import RULES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import manypass as mp
+from manypass.explorer import pool as pools
+from manypass.explorer.answers import curves, steady
+from manypass.explorer.code import python, toml
+from manypass.explorer.guard import refusal
+from manypass.explorer.launch import PORT, listen
+from manypass.explorer.runs import RUNS
+from manypass.explorer.server import LARGEST, application
+from manypass.explorer.view import View
+
+PROBLEM = {"data": {"alpha": 1.2}, "rule": "adaline", "rate": 1.9, "decay": 0.8}
+LONG = {"problem": PROBLEM, "n": 2000, "samples": 500, "end": 50.0}
+SHORT = {"problem": PROBLEM, "n": 20, "samples": 3, "end": 1.0}
+
+
+HOST = "127.0.0.1:8642"
+
+
+@pytest.fixture(scope="module")
+def app():
+    return application(8642, pools.Pool())
+
+
+def ask(app, path, body, **headers):
+    """Send one request, in JSON unless it is bytes, without a network; None is a GET."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    sent = {"Host": HOST, "Content-Type": "application/json", **headers}
+    scope = {
+        "type": "http",
+        "method": "GET" if body is None else "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": [(k.lower().encode(), v.encode()) for k, v in sent.items()],
+    }
+    messages = []
+
+    incoming = iter([{"type": "http.request", "body": b"" if body is None else raw}])
+
+    async def receive():
+        return next(incoming, {"type": "http.disconnect"})
+
+    async def send(message):
+        messages.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    text = b"".join(message.get("body", b"") for message in messages[1:])
+    return messages[0]["status"], json.loads(text) if text[:1] == b"{" else text, messages[0]
+
+
+def test_quick_answers_are_those_of_solve(app):
+    status, answer, _ = ask(app, "/answer", {"view": {"problem": PROBLEM}, "want": "curves"})
+    assert status == 200
+    problem = mp.Problem.from_dict(PROBLEM)
+    expected = mp.solve(problem, np.linspace(0, 8, 161))
+    for name in ("t", "R", "Q", "F2", "Eg"):
+        np.testing.assert_allclose(answer["curves"][name], expected[name], rtol=1e-11, atol=1e-14)
+    assert answer["critical_rate"] == mp.critical_rate(problem)
+
+
+@pytest.mark.parametrize(
+    ("view", "named"),
+    [
+        ({"problem": {**PROBLEM, "rate": -1}}, "`rate` must be"),
+        ({"problem": {**PROBLEM, "rate": None}}, "`rate` must be"),
+        ({"problem": {**PROBLEM, "rate": "1"}}, "`rate` must be"),
+        ({"problem": {**PROBLEM, "data": {"alpha": 1e9}}}, "`alpha` must be"),
+        ({"problem": {**PROBLEM, "rule": {"name": "rule", "force": "f"}}}, "user's own force"),
+        ({"problem": {**PROBLEM, "rule": "__import__('os')"}}, "`rule` must be one of"),
+        ({"problem": {**PROBLEM, "rule": {"name": "adatron", "force": "f"}}}, "has no `force`"),
+        ({"problem": {**PROBLEM, "colour": 1}}, "`colour` is not a field"),
+        ({"problem": []}, "must be a dict"),
+        ({}, "`problem` is missing"),
+        ([], "`view` must be"),
+        ({"problem": PROBLEM, "end": 1e6}, "`end` must be"),
+        ({"problem": PROBLEM, "end": math.nan}, "`end` must be"),
+        ({"problem": PROBLEM, "window": -1}, "`window` must be"),
+        ({"problem": PROBLEM, "n": 10**6}, "`n` must be"),
+        ({"problem": PROBLEM, "n": 1.5}, "`n` must be"),
+        ({"problem": PROBLEM, "samples": 10**6}, "`samples` must be"),
+        ({"problem": PROBLEM, "times": [1]}, "`times` is not a field"),
+    ],
+)
+def test_bad_views_are_refused_by_name(app, view, named):
+    for path, rest in (("/answer", {"want": "curves"}), ("/run", {"kind": "simulation"})):
+        status, answer, _ = ask(app, path, {"view": view, **rest})
+        assert status == 422
+        assert named in answer["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"[" * 5000, 400),
+        (b"\xff", 400),
+        ([], 400),
+        ({"view": {"problem": PROBLEM}}, 400),
+        ({"view": {"problem": PROBLEM}, "want": "curves", "more": 1}, 400),
+        ({"view": {"problem": PROBLEM}, "want": "everything"}, 422),
+        ({"view": {"problem": PROBLEM}, "want": ["curves"]}, 422),
+        (b" " * (LARGEST + 1), 413),
+    ],
+)
+def test_malformed_and_oversized_requests(app, body, status):
+    found, answer, _ = ask(app, "/answer", body)
+    assert found == status
+    assert answer["error"]
+
+
+def test_other_types_and_methods(app):
+    body = {"view": {"problem": PROBLEM}, "want": "curves"}
+    assert ask(app, "/answer", body, **{"Content-Type": "text/plain"})[0] == 415
+    assert ask(app, "/answer", None)[0] == 405
+    assert ask(app, "/static/../server.py", None)[0] == 404
+    assert ask(app, "/nothing", None)[0] == 404
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:8642"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+    ],
+)
+def test_other_origins_are_refused(app, headers):
+    body = {"view": {"problem": PROBLEM}, "want": "curves"}
+    status, answer, _ = ask(app, "/answer", body, **headers)
+    assert status == 403
+    assert "got" in answer["error"]
+    assert ask(app, "/static/main.js", None, **headers)[0] == 403
+
+
+def test_own_pages_and_links_are_served(app):
+    own = {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"}
+    body = {"view": {"problem": PROBLEM}, "want": "steady"}
+    assert ask(app, "/answer", body, **own)[0] == 200
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert ask(app, "/", None, **link)[0] == 200
+    assert refusal({"host": "localhost:80"}, "GET", "/", 80) is None
+    headers = dict(ask(app, "/", None)[2]["headers"])
+    assert b"default-src 'none'" in headers[b"content-security-policy"]
+    assert b"http" not in headers[b"content-security-policy"]
+    assert b"HttpOnly" in headers[b"set-cookie"]
+
+
+async def last_message(ticket):
+    last = None
+    while (message := await asyncio.wait_for(ticket.messages.get(), 60)) is not None:
+        last = message
+    return last
+
+
+def with_light_workers(scenario, monkeypatch):
+    """Run a scenario with a pool whose workers obey the same protocol, but start in no time."""
+
+    async def run():
+        pool = pools.Pool()
+        try:
+            await scenario(pool)
+        finally:
+            pool.close()
+
+    monkeypatch.setattr(pools, "main", light_worker.main)
+    asyncio.run(run())
+
+
+def test_one_browser_cannot_starve_another(monkeypatch):
+    async def scenario(pool):
+        greedy = [pool.submit("greedy", "endless", light_worker.View(i)) for i in range(pools.MOST)]
+        with pytest.raises(pools.BusyError, match="too many runs"):
+            pool.submit("greedy", "endless", light_worker.View(99))
+        assert (await last_message(pool.submit("modest", "brief", light_worker.View(0))))["done"]
+        assert len(pool.hands) == pools.WORKERS
+        assert sum(hand.ticket in greedy for hand in pool.hands) == pools.RUNNING
+        for ticket in greedy:
+            pool.cancel(ticket)
+        assert (await last_message(pool.submit("greedy", "brief", light_worker.View(1))))["done"]
+
+    with_light_workers(scenario, monkeypatch)
+
+
+def test_a_run_that_nobody_wants_is_dropped_and_its_worker_lives_on(monkeypatch):
+    async def scenario(pool):
+        ticket = pool.submit("a", "endless", light_worker.View(0))
+        assert await asyncio.wait_for(ticket.messages.get(), 60) == {"told": 0}
+        hand = pool.hands[0]
+        process, begin = hand.process.pid, time.monotonic()
+        pool.cancel(ticket)
+        while hand.ticket is ticket:
+            await asyncio.sleep(0.01)
+        assert time.monotonic() - begin < pools.GRACE
+        assert (await last_message(pool.submit("a", "brief", light_worker.View(1))))["done"]
+        assert process in [hand.process.pid for hand in pool.hands]
+        assert pool.result("endless", light_worker.View(0)) is None
+        assert pool.result("brief", light_worker.View(1)) == 1
+        again = pool.submit("b", "brief", light_worker.View(1))
+        assert again.messages.get_nowait()["done"]  # from what was computed before
+
+    with_light_workers(scenario, monkeypatch)
+
+
+def test_workers_that_hang_or_die_are_replaced_and_long_runs_end(monkeypatch):
+    async def scenario(pool):
+        ticket = pool.submit("a", "deaf", light_worker.View(0))
+        await asyncio.wait_for(ticket.messages.get(), 60)
+        deaf = pool.hands[0]
+        pool.cancel(ticket)
+        while deaf in pool.hands:
+            await asyncio.sleep(0.01)
+        ticket = pool.submit("a", "endless", light_worker.View(0))
+        await asyncio.wait_for(ticket.messages.get(), 60)
+        next(hand for hand in pool.hands if hand.ticket is ticket).process.kill()
+        assert "has ended" in (await last_message(ticket))["error"]
+        monkeypatch.setattr(pools, "LONGEST", 0.3)  # from when a worker has it
+        ticket = pool.submit("a", "endless", light_worker.View(0))
+        assert "may take 0.3 seconds" in (await last_message(ticket))["error"]
+        failed = await last_message(pool.submit("a", "mistaken", light_worker.View(0)))
+        assert failed == {"error": "ZeroDivisionError: division by zero"}
+
+    monkeypatch.setattr(pools, "GRACE", 0.5)
+    with_light_workers(scenario, monkeypatch)
+
+
+def test_files_hold_the_numbers_of_solve(app, tmp_path):
+    view = {"problem": {**PROBLEM, "rule": "hebbian"}, "end": 4.0}
+    body = {"view": view, "kind": "curves", "format": "nc"}
+    (tmp_path / "x.nc").write_bytes(ask(app, "/data", body)[1])
+    found, made = mp.load(tmp_path / "x.nc"), View.from_dict(view)
+    xr.testing.assert_allclose(found, mp.solve(made.problem, np.linspace(0, 4, 41)), rtol=1e-11)
+    assert mp.problem_of(found) == made.problem
+    body["kind"] = "steady"
+    (tmp_path / "x.nc").write_bytes(ask(app, "/data", body)[1])
+    found = mp.load(tmp_path / "x.nc").isel(rate=3)
+    expected = mp.steady_state(made.problem.replace(rate=float(found.rate)))
+    assert float(found.Eg) == pytest.approx(float(expected.Eg), rel=1e-11)
+    status, answer, _ = ask(
+        app, "/data", {**body, "view": {**SHORT, "n": 30}, "kind": "simulation"}
+    )
+    assert status == 409
+    assert "not computed yet" in answer["error"]
+
+
+class Anything:
+    def __getitem__(self, key):
+        return self
+
+
+@pytest.mark.parametrize("rule", RULES[:-1], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_code_gives_the_same_problem_and_times(rule, task):
+    problem = mp.Problem(mp.Teacher(1.5, task, 0.1), rule, rate=0.7, decay=0.2, temperature=0.05)
+    view = View(problem, end=3.0)
+    assert mp.Problem.from_dict(tomllib.loads(toml(problem))) == problem
+    asked = []
+
+    class Recorder:
+        plot = type("plot", (), {"overview": staticmethod(lambda *r: Recorder)})
+        savefig = staticmethod(lambda path: None)
+
+        def __getattr__(self, name):
+            return getattr(mp, name)
+
+        def solve(self, problem, times, method="auto"):
+            asked.append((problem, np.asarray(times), method))
+            return Anything()
+
+    script = python(view, simulated=True).replace("import manypass as mp", "")
+    exec(script, {"mp": Recorder()})
+    assert all(found[0] == problem for found in asked)
+    times = [found[1] for found in asked]
+    known = view.theory.refusal(problem) is None
+    expected = [view.times] if known else []
+    expected += [view.sampled_times] if view.samples_training_error else []
+    for found, given_times in zip(times, [*expected, view.symbols], strict=True):
+        np.testing.assert_array_equal(found, given_times)
+    assert asked[-1][2] == view.simulation
+    if known:
+        assert asked[0][2] == ("auto" if view.linear else view.theory)
+
+
+@settings(max_examples=25)
+@given(
+    rule=st.sampled_from(["adaline", "hebbian"]),
+    task=st.sampled_from(["classification", "regression"]),
+    mode=st.sampled_from(["online", "batch"]),
+    alpha=st.floats(0.05, 20),
+    rate=st.floats(0.01, 20),
+    decay=st.floats(0, 3),
+    noise=st.floats(0, 3),
+    temperature=st.floats(0, 2),
+)
+def test_every_slider_position_has_an_answer(
+    rule, task, mode, alpha, rate, decay, noise, temperature
+):
+    data = {"alpha": alpha, "task": task, "noise": noise}
+    problem = {"data": data, "rule": rule, "rate": rate, "mode": mode, "temperature": temperature}
+    view = View.from_dict({"problem": {**problem, "decay": decay if decay > 1e-12 else 0.0}})
+    for answer in (curves(view), steady(view)):
+        json.dumps(answer, allow_nan=False)
+
+
+def test_linear_runs_tell_on_the_way():
+    view = View.from_dict({"problem": PROBLEM, "end": 1.0, "n": 20, "samples": 3})
+    told = []
+    last, found = RUNS["training"](view, told.append)
+    assert len(told[0]["curves"]["Et"]) < len(last["curves"]["Et"])
+    expected = mp.solve(view.problem, view.sampled_times, mp.Exact(samples=8192))
+    xr.testing.assert_allclose(found, expected, rtol=1e-11)
+    last, found = RUNS["activations"](view, told.append)
+    areas = [sum(part["density"]) * (part["at"][1] - part["at"][0]) for part in last["activations"]]
+    np.testing.assert_allclose(areas, 1, atol=0.02)
+    huge = View.from_dict({"problem": {**PROBLEM, "data": {"alpha": 1e3}}, "n": 2000})
+    with pytest.raises(ValueError, match="`n` = 2000 at `alpha` = 1000"):
+        RUNS["simulation"](huge, told.append)
+
+
+def test_ports():
+    with contextlib.ExitStack() as opened:
+        taken = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+        with pytest.raises(ValueError, match="in use"):
+            listen(taken.getsockname()[1])
+        with pytest.raises(ValueError, match="`port` must be"):
+            listen(70000)
+        first, second = opened.enter_context(listen(None)), opened.enter_context(listen(None))
+        assert PORT <= first.getsockname()[1] < second.getsockname()[1]
+        assert first.getsockname()[0] == "127.0.0.1"
+        command = [sys.executable, "-m", "manypass", "explore", "--no-browser", "--port"]
+        port = str(taken.getsockname()[1])
+        done = subprocess.run([*command, port], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert f"--port {port} is in use" in done.stderr

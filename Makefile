@@ -28,11 +28,11 @@ test: lint       ## lint, types and tests
 
 bench: $(READY)  ## how long things take, as ratios in one run
 	$(BIN)/python benchmarks/exact.py
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt scikit-learn
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/dmft.py
 	$(BIN)/python benchmarks/data.py
+	$(BIN)/python benchmarks/sweep.py
 
 clean:           ## remove everything that make made
 	rm -rf $(VENV) figures build *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

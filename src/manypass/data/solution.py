@@ -17,7 +17,7 @@ from manypass.data.dataset import Dataset
 from manypass.data.measuring import Measure, stack
 from manypass.data.moments import Moments
 from manypass.data.stepping import follow
-from manypass.ensemble import shown
+from manypass.ensemble import Progress, shown
 from manypass.exact.modes import learned
 from manypass.problem import Problem
 from manypass.rules import Hebbian
@@ -34,7 +34,7 @@ def curves(
     accuracy: float | None,
     diagonal: bool,
     two_time: bool,
-    progress: bool,
+    progress: Progress,
 ) -> dict[str, Any]:
     """Q, F2, Et, and with a test set F2_test and Eg, at times t to the nearest step."""
     data = data_of(problem)
@@ -46,7 +46,7 @@ def curves(
 
 
 def online_curves(
-    moments: Moments, task: str, t: Array, accuracy: float, two_time: bool, progress: bool
+    moments: Moments, task: str, t: Array, accuracy: float, two_time: bool, progress: Progress
 ) -> dict[str, Any]:
     """Follow m and Σ, and measure."""
     measure = Measure(moments, task)

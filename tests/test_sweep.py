@@ -95,6 +95,31 @@ def test_only_what_is_missing_is_computed(threads, tmp_path):
     assert len(list((tmp_path / "points").iterdir())) == 7
 
 
+def test_settings_that_are_not_plain_numbers_are_recognised(threads, tmp_path):
+    exact = mp.Exact(eigenvalues=(0.5, 1.0, 1.5))
+    grid = mp.Grid(PROBLEM, rate=[0.5, 1.0])
+    first = mp.sweep(grid, exact, executor=threads, out=tmp_path)
+    again = mp.sweep(grid, exact, executor=threads, out=tmp_path)
+    assert "skipped" not in again.attrs
+    xr.testing.assert_identical(first, again)
+
+
+def test_data_of_ones_own(threads, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    data = mp.Dataset(X, X @ rng.standard_normal(5) + rng.standard_normal(60), task="regression")
+    problem = mp.Problem(data, mp.Adaline(), rate=0.2, decay=0.1)
+    grid = mp.Grid(problem, rate=[0.1, 0.2], decay=[0.0, 0.1])
+    found = mp.sweep(grid, times=[1.0, 20.0], executor=threads, out=tmp_path)
+    alone = mp.solve(problem, [1.0, 20.0])
+    assert found.F2[1, 1].values.tolist() == alone.F2.values.tolist()
+    other = mp.Dataset(X + 1, data.y, task="regression")
+    mp.sweep(mp.Grid(problem.replace(data=other), rate=[0.1]), executor=threads, out=tmp_path)
+    assert len(list((tmp_path / "points").iterdir())) == 5  # other data, other points
+    local = mp.sweep(grid, times=[1.0, 20.0], workers=1)
+    xr.testing.assert_identical(local, found)
+
+
 class Bomb:
     def __reduce__(self):
         return (exec, ("raise SystemExit('unpickled')",))

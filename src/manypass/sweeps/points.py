@@ -49,7 +49,7 @@ class Point:
                 f"`rule` {self.problem.rule!r} is a function of your own, which a file cannot "
                 "recognise: sweep without a folder to keep points in"
             )
-        return hashlib.sha256(_plain(self.asked).encode()).hexdigest()[:32]
+        return hashlib.sha256(plain(self.asked).encode()).hexdigest()[:32]
 
     def compute(self, threads: int | None = None) -> xr.Dataset:
         """Make the call, on so many threads where the method leaves that open."""
@@ -75,7 +75,7 @@ class Point:
 
 def seal(answer: Answer) -> str:
     """Three lines: the format, the answer as JSON, and the digest of that."""
-    body = _plain(answer)
+    body = plain(answer)
     return f"{FORMAT}\n{body}\n{_digest(body)}\n"
 
 
@@ -103,7 +103,7 @@ def opened(answer: Answer) -> xr.Dataset:
     return xr.Dataset(values, coords, answer["attrs"])
 
 
-def _plain(entries: Any) -> str:
+def plain(entries: Any) -> str:
     """One line of JSON, the same for the same entries."""
     return json.dumps(entries, sort_keys=True, separators=(",", ":"))
 

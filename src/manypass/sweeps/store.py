@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from manypass.sweeps.points import Answer, Point, unseal
+from manypass.sweeps.points import Answer, Point, plain, unseal
 
 STALE = 3600.0  # seconds after which an unfinished file is nobody's
 
@@ -36,7 +36,7 @@ class Store:
         try:
             with open(f"{self.folder}/{name}", encoding="utf-8") as file:
                 answer = unseal(file.read())
-            if answer["asked"] != point.asked:
+            if plain(answer["asked"]) != plain(point.asked):
                 raise ValueError("foreign: it answers another question")
         except UnicodeDecodeError:
             self.skipped[name] = "foreign: not a text"

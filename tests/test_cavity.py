@@ -128,7 +128,7 @@ def test_steady_training_error_equals_simulation():
 def test_batch_limit_of_the_sampled_training_error():
     """Small v at fixed vt: many small boosts are the drift of batch learning."""
     problem = FIG2.replace(rate=0.01)
-    online = mp.solve(problem, [200.0], mp.Exact(samples=20_000))
+    online = mp.solve(problem, [200.0], mp.Exact(samples=4_000))
     batch = mp.solve(problem.replace(mode="batch"), [200.0])
     assert online.Et.item() == pytest.approx(batch.Et.item(), abs=3.5 * online.Et_se.item() + 0.002)
 

@@ -22,7 +22,6 @@ def problem(rule, alpha, task, noise, rate, decay, temperature):
 PROBLEMS = [
     problem(mp.Adaline(), 0.6, "classification", 0.3, 0.7, 0.5, 0.05),
     problem(mp.Adaline(), 2.0, "regression", 0.5, 0.8, 0.2, 0.1),
-    problem(mp.Hebbian(), 1.5, "classification", 0.3, 0.6, 0.5, 0.1),
 ]
 
 

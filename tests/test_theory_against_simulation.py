@@ -37,7 +37,7 @@ PROBLEMS = list(grid())
 @functools.cache
 def simulated(index):
     """Everything measured on one problem, extrapolated to N → ∞, and its error."""
-    samples = 1600 if PROBLEMS[index].mode == "online" else 600
+    samples = 1100 if PROBLEMS[index].mode == "online" else 600
     found = [
         mp.solve(
             PROBLEMS[index], TIMES, mp.Simulation(n=n, samples=samples, seed=index), two_time=True

@@ -10,7 +10,7 @@ import manypass as mp
 def problems():
     rng = np.random.default_rng(1)
     fractions = (0.05, 0.3, 0.6, 0.9, 0.999, 0.999999, 1.0, 1.001, 1.1, 1.5)
-    for i in range(40):
+    for i in range(20):
         alpha = float(np.exp(rng.uniform(np.log(0.1), np.log(8))))
         alpha = alpha if abs(alpha - 1) > 0.02 else 1.03
         problem = mp.Problem(

@@ -1,7 +1,4 @@
-"""The command line: the verbs of the package, a problem from flags or from a TOML file.
-
-Heavy imports live inside the commands, so that --help is instant.
-"""
+"""The command line: the verbs of the package, a problem from flags or from a TOML file."""
 
 from __future__ import annotations
 
@@ -10,26 +7,20 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from manypass import __version__
-from manypass.flags import (
-    check_suffix,
-    method_flags,
-    problem_flags,
-    read_entries,
-    read_method,
-    read_problem,
-    read_times,
+from manypass.commands import (
+    run_advise,
+    run_critical_rate,
+    run_explore,
+    run_reproduce,
+    run_solve,
+    run_steady,
+    run_sweep,
 )
+from manypass.flags import fail, method_flags, problem_flags
 
-if TYPE_CHECKING:
-    from manypass.checks import Array
-
-PICTURES = (".png", ".pdf")
-ROWS = 21  # of a table on the terminal
-TABLES = (".nc", ".csv", ".json")
 FLAG_NAMES = {"path": "data"}  # where a flag is called otherwise than its argument
 
 
@@ -42,12 +33,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with code 2."""
         fail(message)
-
-
-def fail(message: str, code: int = 2) -> NoReturn:
-    """Say on one line of stderr what is wrong and exit."""
-    print(f"manypass: {' '.join(message.split())}", file=sys.stderr)
-    raise SystemExit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -153,146 +138,3 @@ def parser() -> Parser:
     page.add_argument("--port", type=int, help="by default 8642 or the next free one")
     page.add_argument("--no-browser", action="store_true", help="only print the address")
     return top
-
-
-def run_explore(arguments: argparse.Namespace) -> None:
-    """Serve the page until Ctrl-C."""
-    from manypass.explorer.launch import explore
-
-    explore(arguments.port, browser=not arguments.no_browser)
-
-
-def run_solve(arguments: argparse.Namespace) -> None:
-    """Print, save and draw learning curves."""
-    check_suffix("--out", arguments.out, TABLES)
-    check_suffix("--plot", arguments.plot, PICTURES)
-    if arguments.two_time and not arguments.out:
-        raise ValueError("--two-time gives functions of (t, s), too large to print: add --out x.nc")
-    if arguments.response and not arguments.two_time:
-        raise ValueError("--response measures a function of (t, s): add --two-time and --out x.nc")
-    problem = read_problem(arguments)
-    given = getattr(problem.data, "p", None)  # a Dataset: a pass over it takes alpha
-    usual = f"0:{5 * problem.data.alpha:.6g}:161" if given else "0:8:161"
-    times = read_times(arguments.times or usual)
-    from manypass import results, verbs
-
-    method, progress = read_method(arguments, problem), sys.stderr.isatty()
-    found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
-    if arguments.out:
-        results.save(found, arguments.out)
-    if arguments.plot:
-        from manypass import plot
-
-        plot.save_figure(plot.overview(found), arguments.plot)
-    names = [str(name) for name in found.data_vars if found[name].dims == ("t",)]
-    print_table(["t", *names], [times, *(found[name].values for name in names)])
-
-
-def print_table(names: list[str], columns: list[Array]) -> None:
-    """Print at most ROWS rows, evenly thinned, and say so."""
-    rows = list(zip(*columns, strict=True))
-    stride = -(-(len(rows) - 1) // (ROWS - 1)) or 1
-    print("  ".join(f"{name:>10}" for name in names))
-    shown = rows[::-stride][::-1]  # the last row is always among them
-    for row in shown:
-        print("  ".join(f"{value:10.6g}" for value in row))
-    if stride > 1:
-        print(f"({len(shown)} of {len(rows)} times; --out x.csv writes all)")
-
-
-def run_steady(arguments: argparse.Namespace) -> None:
-    """Print and save the steady state."""
-    check_suffix("--out", arguments.out, TABLES)
-    problem = read_problem(arguments)
-    from manypass import results, verbs
-
-    found = verbs.steady_state(problem, read_method(arguments, problem), window=arguments.window)
-    if arguments.out:
-        results.save(found, arguments.out)
-    for name, value in found.data_vars.items():
-        print(f"{name:>8} = {float(value):.6g}")
-
-
-def run_critical_rate(arguments: argparse.Namespace) -> None:
-    """Print v_c; with a rate, also v/v_c and the slow mode."""
-    from manypass import verbs
-    from manypass.data.dataset import Dataset
-    from manypass.problem import Problem
-
-    entries = read_entries(arguments)
-    problem = Problem.from_dict({"rate": 1.0, **entries})
-    limit = verbs.critical_rate(problem)
-    given = isinstance(problem.data, Dataset)
-    print(f"v_c = {limit:.6g}" if given else f"v_c = {limit:.6f}")
-    if "rate" in entries:
-        print(f"v/v_c = {problem.rate / limit:.6f}")
-        if not given:
-            print(f"slow mode = {verbs.slow_mode(problem):.6f}")
-
-
-def run_advise(arguments: argparse.Namespace) -> None:
-    """Print and save advice; without a rate, that of half the critical one is the start."""
-    check_suffix("--out", arguments.out, TABLES)
-    from manypass import results
-    from manypass.data.advice import advise, text
-    from manypass.data.solution import critical_rate
-    from manypass.problem import Problem
-
-    entries = read_entries(arguments)
-    problem = Problem.from_dict({"rate": 1.0, **entries})
-    if "rate" not in entries:
-        problem = problem.replace(rate=critical_rate(problem, arguments.batch_size) / 2)
-    found = advise(
-        problem,
-        passes=arguments.passes,
-        batch_size=arguments.batch_size,
-        holdout=arguments.holdout,
-        seed=arguments.seed,
-    )
-    if arguments.out:
-        results.save(found, arguments.out)
-    print(text(found))
-
-
-def run_sweep(arguments: argparse.Namespace) -> None:
-    """Compute the points of a plan and say which have no answer."""
-    from contextlib import nullcontext
-
-    from manypass.sweeps import clusters
-    from manypass.sweeps.plan import read_plan
-    from manypass.sweeps.run import closing_table, sweep
-
-    plan = read_plan(arguments.plan)
-    if arguments.slurm is not None:
-        place: Any = clusters.slurm(arguments.slurm, plan.slurm)
-    elif arguments.cluster:
-        place = clusters.running(arguments.cluster)
-    else:
-        place = nullcontext()
-    try:
-        with place as client:
-            found = sweep(
-                plan.grid,
-                plan.method,
-                times=plan.times,
-                window=plan.window,
-                two_time=plan.two_time,
-                out=arguments.out,
-                workers=arguments.workers,
-                client=client,
-                progress=sys.stderr.isatty(),
-            )
-    except KeyboardInterrupt as stop:
-        fail(f"interrupted: {' '.join(stop.__notes__)}", 130)
-    for line in closing_table(found):
-        print(line)
-    print(f"{Path(arguments.out) / 'sweep.nc'}: {dict(found.sizes)}")
-
-
-def run_reproduce(arguments: argparse.Namespace) -> None:
-    """Compute the paper's figures."""
-    from manypass.reproduce import reproduce
-
-    options = {"seed": arguments.seed, "quick": arguments.quick, "progress": sys.stderr.isatty()}
-    for path in reproduce(arguments.figures, Path(arguments.out), **options):
-        print(path)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from manypass.checks import Array
@@ -32,6 +33,12 @@ SETTINGS = {
     "dmft": ("dt", "samples", "seed", "rtol", "memory", "threads"),
     "mean-force": (),
 }
+
+
+def fail(message: str, code: int = 2) -> NoReturn:
+    """Say on one line of stderr what is wrong and exit."""
+    print(f"manypass: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(code)
 
 
 def problem_flags() -> argparse.ArgumentParser:

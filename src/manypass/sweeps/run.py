@@ -76,7 +76,7 @@ def sweep(
     >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
     >>> found = mp.sweep(mp.Grid(problem, rate=[0.5, 1.0, 3.2]), workers=1)
     >>> found.Eg.values.round(4)
-    array([0.262, 0.286,   nan])
+    array([0.262 , 0.2863,    nan])
     >>> str(found.error[2].values)[:17]
     'no steady state: '
     """

@@ -1,0 +1,170 @@
+"""What each command does: read, compute, print, save and draw.
+
+Heavy imports live inside the functions, so that --help is instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manypass.flags import (
+    check_suffix,
+    fail,
+    read_entries,
+    read_method,
+    read_problem,
+    read_times,
+)
+
+if TYPE_CHECKING:
+    from manypass.checks import Array
+
+PICTURES = (".png", ".pdf")
+ROWS = 21  # of a table on the terminal
+TABLES = (".nc", ".csv", ".json")
+
+
+def run_explore(arguments: argparse.Namespace) -> None:
+    """Serve the page until Ctrl-C."""
+    from manypass.explorer.launch import explore
+
+    explore(arguments.port, browser=not arguments.no_browser)
+
+
+def run_solve(arguments: argparse.Namespace) -> None:
+    """Print, save and draw learning curves."""
+    check_suffix("--out", arguments.out, TABLES)
+    check_suffix("--plot", arguments.plot, PICTURES)
+    if arguments.two_time and not arguments.out:
+        raise ValueError("--two-time gives functions of (t, s), too large to print: add --out x.nc")
+    if arguments.response and not arguments.two_time:
+        raise ValueError("--response measures a function of (t, s): add --two-time and --out x.nc")
+    problem = read_problem(arguments)
+    given = getattr(problem.data, "p", None)  # a Dataset: a pass over it takes alpha
+    usual = f"0:{5 * problem.data.alpha:.6g}:161" if given else "0:8:161"
+    times = read_times(arguments.times or usual)
+    from manypass import results, verbs
+
+    method, progress = read_method(arguments, problem), sys.stderr.isatty()
+    found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
+    if arguments.out:
+        results.save(found, arguments.out)
+    if arguments.plot:
+        from manypass import plot
+
+        plot.save_figure(plot.overview(found), arguments.plot)
+    names = [str(name) for name in found.data_vars if found[name].dims == ("t",)]
+    print_table(["t", *names], [times, *(found[name].values for name in names)])
+
+
+def print_table(names: list[str], columns: list[Array]) -> None:
+    """Print at most ROWS rows, evenly thinned, and say so."""
+    rows = list(zip(*columns, strict=True))
+    stride = -(-(len(rows) - 1) // (ROWS - 1)) or 1
+    print("  ".join(f"{name:>10}" for name in names))
+    shown = rows[::-stride][::-1]  # the last row is always among them
+    for row in shown:
+        print("  ".join(f"{value:10.6g}" for value in row))
+    if stride > 1:
+        print(f"({len(shown)} of {len(rows)} times; --out x.csv writes all)")
+
+
+def run_steady(arguments: argparse.Namespace) -> None:
+    """Print and save the steady state."""
+    check_suffix("--out", arguments.out, TABLES)
+    problem = read_problem(arguments)
+    from manypass import results, verbs
+
+    found = verbs.steady_state(problem, read_method(arguments, problem), window=arguments.window)
+    if arguments.out:
+        results.save(found, arguments.out)
+    for name, value in found.data_vars.items():
+        print(f"{name:>8} = {float(value):.6g}")
+
+
+def run_critical_rate(arguments: argparse.Namespace) -> None:
+    """Print v_c; with a rate, also v/v_c and the slow mode."""
+    from manypass import verbs
+    from manypass.data.dataset import Dataset
+    from manypass.problem import Problem
+
+    entries = read_entries(arguments)
+    problem = Problem.from_dict({"rate": 1.0, **entries})
+    limit = verbs.critical_rate(problem)
+    given = isinstance(problem.data, Dataset)
+    print(f"v_c = {limit:.6g}" if given else f"v_c = {limit:.6f}")
+    if "rate" in entries:
+        print(f"v/v_c = {problem.rate / limit:.6f}")
+        if not given:
+            print(f"slow mode = {verbs.slow_mode(problem):.6f}")
+
+
+def run_advise(arguments: argparse.Namespace) -> None:
+    """Print and save advice; without a rate, that of half the critical one is the start."""
+    check_suffix("--out", arguments.out, TABLES)
+    from manypass import results
+    from manypass.data.advice import advise, text
+    from manypass.data.solution import critical_rate
+    from manypass.problem import Problem
+
+    entries = read_entries(arguments)
+    problem = Problem.from_dict({"rate": 1.0, **entries})
+    if "rate" not in entries:
+        problem = problem.replace(rate=critical_rate(problem, arguments.batch_size) / 2)
+    found = advise(
+        problem,
+        passes=arguments.passes,
+        batch_size=arguments.batch_size,
+        holdout=arguments.holdout,
+        seed=arguments.seed,
+    )
+    if arguments.out:
+        results.save(found, arguments.out)
+    print(text(found))
+
+
+def run_sweep(arguments: argparse.Namespace) -> None:
+    """Compute the points of a plan and say which have no answer."""
+    from contextlib import nullcontext
+
+    from manypass.sweeps import clusters
+    from manypass.sweeps.plan import read_plan
+    from manypass.sweeps.run import closing_table, sweep
+
+    plan = read_plan(arguments.plan)
+    if arguments.slurm is not None:
+        place: Any = clusters.slurm(arguments.slurm, plan.slurm)
+    elif arguments.cluster:
+        place = clusters.running(arguments.cluster)
+    else:
+        place = nullcontext()
+    try:
+        with place as client:
+            found = sweep(
+                plan.grid,
+                plan.method,
+                times=plan.times,
+                window=plan.window,
+                two_time=plan.two_time,
+                out=arguments.out,
+                workers=arguments.workers,
+                client=client,
+                progress=sys.stderr.isatty(),
+            )
+    except KeyboardInterrupt as stop:
+        fail(f"interrupted: {' '.join(stop.__notes__)}", 130)
+    for line in closing_table(found):
+        print(line)
+    print(f"{Path(arguments.out) / 'sweep.nc'}: {dict(found.sizes)}")
+
+
+def run_reproduce(arguments: argparse.Namespace) -> None:
+    """Compute the paper's figures."""
+    from manypass.reproduce import reproduce
+
+    options = {"seed": arguments.seed, "quick": arguments.quick, "progress": sys.stderr.isatty()}
+    for path in reproduce(arguments.figures, Path(arguments.out), **options):
+        print(path)

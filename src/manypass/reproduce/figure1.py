@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from manypass import results
 from manypass.problem import Problem, Teacher
-from manypass.reproduce.agreement import Panel, Symbol
+from manypass.reproduce.agreement import Panel, Symbol, ratio
 from manypass.reproduce.parts import Part, Parts, Scale
 from manypass.reproduce.style import axes
 from manypass.rules import Adatron
@@ -32,18 +32,15 @@ def parts(scale: Scale) -> list[Part]:
     shown = {"times": every, "n": 1000, "seed": scale.seed, "stimuli": scale(100, 4)}
     found = [Part("experiment-simulation", cavity_experiment, PROBLEM, shown, 4.0)]
     for n in SIZES:
-        many = {"count": scale(32, 6), "n": n, "seed": scale.seed + 1}
+        many = {"count": scale(32, 4), "stimuli": scale(10, 4), "n": n, "seed": scale.seed + 1}
         found.append(Part(f"others-{n}-simulation", experiments, PROBLEM, many, 6.0 * n / 1000))
     return found
 
 
-def experiments(problem: Problem, count: int, n: int, seed: int) -> xr.Dataset:
+def experiments(problem: Problem, count: int, stimuli: int, n: int, seed: int) -> xr.Dataset:
     """Deviation of predicted from measured h in further experiments: its mean and its scatter."""
     seeds = np.random.SeedSequence(seed).generate_state(count, np.uint64) >> np.uint64(1)
-    runs = [
-        cavity_experiment(problem, CIRCLES, n=n, seed=int(s), stimuli=10, stimulus=1e-6)
-        for s in seeds
-    ]
+    runs = [cavity_experiment(problem, CIRCLES, n=n, seed=int(s), stimuli=stimuli) for s in seeds]
     off = np.array([run.h_predicted.values - run.h.values for run in runs])
     boost = np.array([run.x.values - run.h.values for run in runs])
     return xr.Dataset(
@@ -79,18 +76,16 @@ def panels(parts: Parts) -> list[Panel]:
     """Each circle's z is its deviation over the scatter of such deviations at that time."""
     small, large = (parts[f"others-{n}-simulation"] for n in SIZES)
     seen = parts["experiment-simulation"].sel(t=CIRCLES, method="nearest")
+    off = (seen.h_predicted - seen.h).values
+    z = ratio(off, large.scatter.values)
     symbols = [
-        Symbol("h predicted", f"t = {t:.3g}", h, predicted, scatter, (predicted - h) / scatter)
-        for t, h, predicted, scatter in zip(
-            CIRCLES,
-            seen.h.values,
-            seen.h_predicted.values,
-            large.scatter.values,
-            strict=True,
+        Symbol("h predicted", f"t = {t:.3g}", *numbers)
+        for t, *numbers in zip(
+            CIRCLES, seen.h.values, seen.h_predicted.values, large.scatter.values, z, strict=True
         )
     ]
     count = large.attrs["experiments"]
-    bias = np.abs(large.bias / large.scatter).max().item() * np.sqrt(count)
+    bias = np.abs(ratio(large.bias.values, large.scatter.values)).max() * np.sqrt(count)
     remarks = [
         f"{count} further networks of N = {SIZES[1]}: predicted and measured h differ by "
         f"{large.rms.item():.4f} (root mean square), where the example's own boosts are "

@@ -23,8 +23,8 @@ CAPTION = (
     "500,000 Monte Carlo samples. Symbols: simulations of 100 networks with N = 500."
 )
 PROBLEM = Problem(Teacher(alpha=1.2), Adaline(), rate=1.9, decay=0.8)
-SEEN = np.linspace(0, 6, 19)
-EARLY = np.array([0.03, 0.06, 0.1, 0.15, 0.22, 0.45])
+SEEN = np.linspace(0, 6, 16)
+EARLY = np.array([0.03, 0.08, 0.15, 0.25, 0.6])
 SIZES = {125: 4000, 250: 2000, 500: 1000}  # networks that measure what the size does to F2
 LATE = 4.0  # when
 

@@ -36,14 +36,16 @@ SETTLE = 100.0  # the slowest relaxation is v(λ + 0.086): 17 time units at v = 
 def parts(scale: Scale) -> list[Part]:
     """For each τ: theory up to v_c, and simulations of the paper's size and of half of it."""
     rates = critical_rate(PROBLEM) * (1 - np.geomspace(0.999, 1e-6, scale(200, 60)))
-    seen = RATES[1::3] if scale.quick else RATES
+    seen = RATES[2::4] if scale.quick else RATES
     found = []
     for window in WINDOWS:
         theory = {"rates": np.union1d(rates, RATES), "method": Exact(), "window": window}
         found.append(Part(f"theory-{window:g}", steady_curve, PROBLEM, theory, 0.5))
         settle = SETTLE / 4 if scale.quick else SETTLE
         sizes = [("", 1000, 10, 7.0), ("half-", 500, 40, 7.0)]
-        for name, n, samples, seconds in sizes[:1] if scale.quick else sizes:
+        if scale.quick:
+            sizes = sizes[:1] if window in (0, 5, 20) else []
+        for name, n, samples, seconds in sizes:
             seed = scale.seed + n + int(window)
             method = Simulation(n=n, samples=scale(samples, 3), seed=seed, settle=settle)
             arguments = {"rates": seen, "method": method, "window": window}
@@ -58,7 +60,8 @@ def draw(parts: Parts) -> dict[str, Figure]:
     for window, (marker, colour) in WINDOWS.items():
         line(ax, parts[f"theory-{window:g}"], "Eg", color=colour)
         look = {"color": colour, "marker": marker, "label": rf"$\tau={window:g}$"}
-        bars(ax, parts[f"simulation-{window:g}"], "Eg", **look)
+        if f"simulation-{window:g}" in parts:
+            bars(ax, parts[f"simulation-{window:g}"], "Eg", **look)
     ax.axvline(critical_rate(PROBLEM), color="0.5", lw=0.6)
     ax.set(xlabel=r"$v$", ylabel=r"$E_g$", xlim=(0, 2.45), ylim=(0.17, 0.51))
     ax.legend(loc="upper left")
@@ -68,7 +71,7 @@ def draw(parts: Parts) -> dict[str, Figure]:
 def panels(parts: Parts) -> list[Panel]:
     """z-scores of all symbols; the error bars of ten networks are themselves uncertain."""
     symbols: list[Symbol] = []
-    for window in WINDOWS:
+    for window in [w for w in WINDOWS if f"simulation-{w:g}" in parts]:
         theory, large = parts[f"theory-{window:g}"], parts[f"simulation-{window:g}"]
         half = parts.get(f"half-simulation-{window:g}")
         symbols += compare(["Eg"], theory, large, half, f", τ = {window:g}")

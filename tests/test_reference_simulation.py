@@ -6,7 +6,7 @@ from reference_simulation import extrapolated
 
 import manypass as mp
 
-TIMES = (0.4, 1.0, 2.0)
+TIMES = (0.4, 1.0)
 
 
 def problem(rule, alpha, task, noise, rate, decay, temperature):

@@ -187,9 +187,10 @@ const runs = new Runs({
       shown.activations = message.activations;
       shown.activationsNote = null;
     }
-    document.body.dataset.heard = `${job.kind} ${message.done ? "done" : "so far"}`;
-    if (message.curves) redraw("order", "errors");
-    else redraw(message.steady ? "steady" : "activations");
+    const cards = message.curves ? ["order", "errors"] : [message.steady ? "steady" : "activations"];
+    redraw(...cards).then(() => {
+      document.body.dataset.heard = `${job.kind} ${message.done ? "done" : "so far"}`;
+    });
     if (message.done) showWords();
     if (message.note) tell("warning", message.note);
   },
@@ -210,7 +211,7 @@ function withStart(found) {
 
 const simulation = new Simulation((found) => {
   shown.simulation = found;
-  redraw("order", "errors");
+  return redraw("order", "errors");
 });
 
 // --- changes -------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { byId, tell } from "./tell.js";
 
 export class Simulation {
-  /** `found(result)` is called with the average so far. */
+  /** `found(result)` draws the average so far and returns a promise of that. */
   constructor(found) {
     this.found = found;
     this.control = null;
@@ -20,8 +20,9 @@ export class Simulation {
       await api.run(view, "simulation", control.signal, (message) => {
         if (control.signal.aborted) return;
         tell("simulation-word", message.word);
-        document.body.dataset.simulated = message.word;
-        this.found(message.simulation);
+        this.found(message.simulation).then(() => {
+          document.body.dataset.simulated = message.word;
+        });
       });
     } catch (error) {
       if (!control.signal.aborted) tell("simulation-word", error.message);

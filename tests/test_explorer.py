@@ -170,6 +170,9 @@ def test_adatron_fills_in_and_is_dropped_when_a_slider_moves(opened):
     page.until("document.body.dataset.heard === 'curves so far'")
     first = page.traces("order")
     assert len(first["R"]["y"]) == 41
+    low, high = page.page.evaluate("document.querySelector('#order .plot')._fullLayout.yaxis.range")
+    assert low == 0
+    assert 1 <= high < 1.2  # the curves fill the picture
     page.until("document.querySelector('#order .plot').data.some((t) => t.name === 'Q ± error')")
     assert "Mean-field theory: error" in page.page.inner_text("#status")
     started = [u for u in page.requests if u.endswith("/run")]

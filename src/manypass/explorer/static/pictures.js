@@ -86,10 +86,12 @@ export function timeCurves(names, shown, pins, state, growing) {
   for (const name of names) {
     if (shown.simulation?.[name]) traces.push(symbols(shown.simulation, name));
   }
-  const empty = traces.length ? {} : { range: [0, 1] };
-  const yaxis = state.log || growing ? { type: "log" } : { rangemode: "tozero", ...empty };
+  // An empty picture has a range of its own, which must not outlive it.
+  const fit = traces.length ? { autorange: true } : { range: [0, 1], autorange: false };
+  const yaxis = state.log || growing ? { type: "log", autorange: true } : { rangemode: "tozero", ...fit };
   const xaxis = { range: [0, state.end] };
-  return [traces, layout("time t", "", { xaxis, yaxis, hovermode: "x", uirevision: `${state.end} ${yaxis.type}` })];
+  const uirevision = `${state.end} ${yaxis.type} ${fit.autorange}`;
+  return [traces, layout("time t", "", { xaxis, yaxis, hovermode: "x", uirevision })];
 }
 
 const upright = (x, text, tint, dash, more = {}) => ({

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import xarray as xr
-from scipy.stats import t as student
+from scipy.special import stdtr
 
 from manypass.checks import Array
 
@@ -44,7 +44,7 @@ class Panel:
         """Symbol with the largest |z|, and the chance that one of so many is larger."""
         scores = [s.z_infinite if infinite else s.z for s in self.symbols]
         found = int(np.argmax(np.abs(scores)))
-        chance = 2 * student.sf(abs(scores[found]), self.samples - 1) * len(scores)
+        chance = 2 * stdtr(self.samples - 1, -abs(scores[found])) * len(scores)  # Student's t
         return self.symbols[found], min(float(chance), 1.0)
 
     @property

@@ -29,10 +29,10 @@ SIZES = (250, 1000)
 def parts(scale: Scale) -> list[Part]:
     """One experiment to draw, and more of two sizes that tell the scatter of its circles."""
     every = np.linspace(0, 3, 151 if scale.quick else 301)
-    shown = {"times": every, "n": 1000, "seed": scale.seed, "stimuli": scale(100, 4)}
+    shown = {"times": every, "n": 1000, "seed": scale.seed, "stimuli": scale(100, 3)}
     found = [Part("experiment-simulation", cavity_experiment, PROBLEM, shown, 4.0)]
     for n in SIZES:
-        many = {"count": scale(32, 4), "stimuli": scale(10, 4), "n": n, "seed": scale.seed + 1}
+        many = {"count": scale(32, 4), "stimuli": scale(10, 2), "n": n, "seed": scale.seed + 1}
         found.append(Part(f"others-{n}-simulation", experiments, PROBLEM, many, 6.0 * n / 1000))
     return found
 

@@ -46,7 +46,10 @@ def parts(scale: Scale) -> list[Part]:
         Part("theory-sampled", solve, PROBLEM, monte_carlo, 8.0),
         simulated("simulation", 500, 100, seen, 2.0),
         *([] if scale.quick else [simulated("half-simulation", 250, 400, seen, 2.0)]),
-        *(simulated(f"size-{n}-simulation", n, s, [LATE], 5.0) for n, s in SIZES.items()),
+        *(
+            simulated(f"size-{n}-simulation", n, s // 2 if scale.quick else s, [LATE], 5.0)
+            for n, s in SIZES.items()
+        ),
     ]
 
 

@@ -44,7 +44,7 @@ def parts(scale: Scale) -> list[Part]:
     for decay in DECAYS:
         this, seen = problem(decay), RATES[decay]
         limit = critical_rate(this)
-        close = 1 - np.geomspace(0.999, 1e-6, 200)  # ever denser towards v_c
+        close = 1 - np.geomspace(0.999, 1e-6, scale(200, 60))  # ever denser towards v_c
         nodes = seen[3::2] if scale.quick else seen
         sampled = Exact(accuracy=4e-3 if scale.quick else 8e-4, seed=scale.seed)
         for name, call, arguments, seconds in (
@@ -65,7 +65,7 @@ def parts(scale: Scale) -> list[Part]:
         ):
             if not (scale.quick and name.startswith("half")):
                 found.append(Part(f"{name}-{decay}", call, this, arguments, seconds))
-    rates = np.linspace(0.01, 3.1, 100)
+    rates = np.linspace(0.01, 3.1, scale(100, 40))
     arguments = {"rates": rates, "method": MeanForce()}
     return [*found, Part("theory-mean-force", steady_curve, problem(0.8), arguments, 0.3)]
 

@@ -209,6 +209,24 @@ def test_a_cluster_that_is_not_there():
         pass
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--cluster", "nonsense"], "--cluster must be an address such as tcp://host:8786"),
+        (["--slurm", "0"], "--slurm must be a whole number from 1"),
+        (["--workers", "0"], "--workers must be a whole number from 1"),
+    ],
+)
+def test_bad_places(tmp_path, capsys, flags, message):
+    from manypass.cli import main
+
+    (tmp_path / "plan.toml").write_text(PLAN)
+    with pytest.raises(SystemExit) as stop:
+        main(["sweep", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"), *flags])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 BAD_PLANS = [
     ("rate = ", "is not a TOML file"),
     ("rate = 1", "has no table [sweep]"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from manypass import checks
 
 DEFAULTS: dict[str, Any] = {
     "cores": 1,
@@ -12,6 +15,7 @@ DEFAULTS: dict[str, Any] = {
     "memory": "2GB",
     "scheduler_options": {"dashboard_address": ":0"},  # any port: sweeps may run side by side
 }
+ADDRESS = re.compile(r"[a-z]+://.+:\d+")
 NEEDED = "needs Dask: pip install 'manypass[cluster]'"
 
 
@@ -22,6 +26,8 @@ def running(address: str, timeout: float = 10.0) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise ValueError(f"`cluster` {NEEDED}") from None
+    if not ADDRESS.fullmatch(address):  # a Client of a malformed one does not end cleanly
+        raise ValueError(f"`cluster` must be an address such as tcp://host:8786, got {address!r}")
     try:
         client = Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -39,6 +45,7 @@ def running(address: str, timeout: float = 10.0) -> Iterator[Any]:
 @contextmanager
 def slurm(jobs: int, settings: dict[str, Any]) -> Iterator[Any]:
     """Start so many Slurm jobs, each a Dask worker with the settings of dask-jobqueue."""
+    checks.count("slurm", jobs, 1, 10_000)
     try:
         from dask_jobqueue.slurm import SLURMCluster
         from distributed import Client

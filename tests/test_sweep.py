@@ -190,6 +190,7 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), "exakt"), "`method` must be 'auto' or"),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), times=[2, 1]), "`times` must be strictly"),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=0), "`workers` must be"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), out=__file__), "`out` must be a folder"),
         (
             lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=1, executor=1),
             "exclude each other",

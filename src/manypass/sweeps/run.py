@@ -86,6 +86,8 @@ def sweep(
         checks.count("workers", workers, 1, 1024)
     if sum(given is not None for given in (workers, executor, client)) > 1:
         raise ValueError("`workers`, `executor` and `client` exclude each other: give one")
+    if out is not None and Path(out).is_file():
+        raise ValueError(f"`out` must be a folder, got the file {str(out)!r}")
     verbs.resolve(grid.problem, method)  # raises if it is none
     points = list(grid.points(method, times, window, two_time))
     store = None if out is None else Store(Path(out) / "points")

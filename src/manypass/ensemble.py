@@ -26,18 +26,24 @@ class Average:
         self.mean = self.square = self.infinite = np.zeros(0)
 
     def add(self, values: Measured) -> None:
-        """Take one sample (Welford's update, of all quantities in one row)."""
-        row = np.concatenate([np.ravel(value) for value in values.values()])
+        """Take one sample."""
+        self.extend({name: np.asarray(value)[None] for name, value in values.items()})
+
+    def extend(self, values: Measured) -> None:
+        """Take many samples, the first axis of all values (the update of Chan et al., 1979)."""
+        rows = np.concatenate([v.reshape(len(v), -1) for v in values.values()], axis=1, dtype=float)
         if not self.count:
-            self.shapes = {name: np.shape(value) for name, value in values.items()}
-            self.mean, self.square, self.infinite = np.zeros((3, row.size))
-        bad = ~np.isfinite(row)
-        row[bad] = 0.0
-        self.infinite += bad
-        self.count += 1
-        step = row - self.mean
-        self.mean += step / self.count
-        self.square += step * (row - self.mean)
+            self.shapes = {name: value.shape[1:] for name, value in values.items()}
+            self.mean, self.square, self.infinite = np.zeros((3, rows.shape[1]))
+        bad = ~np.isfinite(rows)
+        rows[bad] = 0.0
+        self.infinite += bad.sum(axis=0)
+        before, self.count = self.count, self.count + len(rows)
+        middle = rows.mean(axis=0)
+        step = middle - self.mean
+        self.mean += step * (len(rows) / self.count)
+        self.square += ((rows - middle) ** 2).sum(axis=0)
+        self.square += step**2 * (before * len(rows) / self.count)
 
     def results(self) -> Measured:
         """`name` and `name_se` of everything that was added; one sample has none (NaN)."""
@@ -85,12 +91,20 @@ def in_order(work: Callable[[Any], Any], items: Iterable[Any], threads: int) -> 
 
 
 def shown(
-    items: Iterable[Any], total: int, progress: Progress, what: str, unit: str
-) -> Iterable[Any]:
+    items: Iterable[Any],
+    total: int,
+    progress: Progress,
+    what: str,
+    unit: str,
+    size: Callable[[Any], int] = lambda item: 1,
+) -> Iterator[Any]:
     """Pass the items on; with `progress`, show on stderr how many have come."""
     if not progress or callable(progress):  # a function is told by the method itself
-        return items
+        yield from items
+        return
     from tqdm import tqdm
 
-    bar: Iterable[Any] = tqdm(items, total=total, unit=unit, desc=what)
-    return bar
+    with tqdm(total=total, unit=unit, desc=what) as bar:
+        for item in items:
+            bar.update(size(item))
+            yield item

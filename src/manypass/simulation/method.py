@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from manypass.simulation.network import SEQUENCES
 from manypass.simulation.sample import MEASURED_AT_ONCE, Sample
 
 PRECISIONS = ("float64", "float32")
+DEVICES = ("cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Simulation:
     sequence : {"replacement", "reshuffled", "fixed"}
         Examples drawn with replacement, as the theory has it; every example once per pass, in a
         new order each pass; or in one order for ever.
-    precision : {"float64", "float32"}
+    precision : {"float64", "float32"}, optional
+        Of weights and inputs; by default double precision, on a card single.
     settle : float
         Time to wait before `steady_state` measures.
     response : bool
@@ -52,6 +54,10 @@ class Simulation:
         Size of the stimulus to each weight with which the response is measured.
     threads : int, optional
         Networks simulated at the same time; by default one per core.
+    device : {"cpu", "cuda"}
+        Where to simulate: "cuda" takes an NVIDIA card (``pip install 'manypass[cuda]'``), on which
+        an ensemble learns at the speed of its memory. Random numbers differ from the CPU's; the
+        same seed gives the same numbers on any card. On-line learning up to N = 16,384.
 
     Examples
     --------
@@ -66,24 +72,31 @@ class Simulation:
     samples: int = 100
     seed: int = 0
     sequence: str = "replacement"
-    precision: str = "float64"
+    precision: str | None = None
     settle: float = 20.0
     response: bool = False
     stimulus: float = 1e-6
     threads: int | None = None
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         checks.count("n", self.n, 1, 10**7)
         checks.count("samples", self.samples, 1, 10**9)
         checks.count("seed", self.seed, 0, 2**63)
         checks.choice("sequence", self.sequence, SEQUENCES)
-        checks.choice("precision", self.precision, PRECISIONS)
+        checks.choice("precision", self.number, PRECISIONS)
+        checks.choice("device", self.device, DEVICES)
         checks.number("settle", self.settle, 0, 1e6)
         checks.number("stimulus", self.stimulus, 1e-12, 1e3)
-        if self.response and self.precision != "float64":
+        if self.response and self.number != "float64":
             raise ValueError("`response` is a small difference: it needs precision='float64'")
         if self.threads is not None:
             checks.count("threads", self.threads, 1, 1024)
+
+    @property
+    def number(self) -> str:
+        """The precision in use."""
+        return self.precision or ("float32" if self.device == "cuda" else "float64")
 
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
@@ -100,42 +113,60 @@ class Simulation:
             )
         if problem.mode == "online" and problem.rate * problem.decay >= self.n:
             return f"`n` = {self.n} must exceed rate·decay = {problem.rate * problem.decay:g}"
-        return None
+        return self._refused_by_card(problem) if self.device == "cuda" else None
+
+    def _refused_by_card(self, problem: Problem) -> str | None:
+        from manypass.simulation.cuda.card import LARGEST, refusal
+
+        for name, refused in (
+            ("mode", "batch" if problem.mode == "batch" else None),
+            ("response", self.response or None),
+            ("n", self.n if self.n > LARGEST else None),
+        ):
+            if refused is not None:
+                return (
+                    f"device='cuda' does not serve `{name}` = {refused!r} (on-line learning of at "
+                    f"most {LARGEST} weights, without `response`): take device='cpu'"
+                )
+        return refusal()
 
     def solve(
         self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
     ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t with their standard errors; C and G if asked for."""
+        if self.device == "cuda":
+            waves = self._waves(problem, lambda networks: networks.curves(t, two_time))
+            return self._average(problem, waves, {"t": t}, progress)
         keep = t.size if two_time else min(t.size, MEASURED_AT_ONCE)
         make = self._on(problem)._maker(problem, keep)
-
-        def sample(seed: np.random.SeedSequence) -> Measured:
-            return make(seed).curves(t, two_time)
-
-        return self._ensemble(problem, sample, keep, {"t": t}, progress)
+        samples = self._samples(problem, lambda seed: make(seed).curves(t, two_time), keep)
+        return self._average(problem, samples, {"t": t}, progress)
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """R, Q, Eg of weights averaged over the window after `settle`; F2 and Et at its end."""
-        make = self._on(problem)._maker(problem, 1)
-
-        def sample(seed: np.random.SeedSequence) -> Measured:
-            return make(seed).steady(window)
-
-        return self._ensemble(problem, sample, 1, {"window": window}, progress=False)
+        if self.device == "cuda":
+            found = self._waves(problem, lambda networks: networks.steady(window))
+        else:
+            make = self._on(problem)._maker(problem, 1)
+            found = self._samples(problem, lambda seed: make(seed).steady(window), 1)
+        return self._average(problem, found, {"window": window}, progress=False)
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
         """y, ỹ and x of the training examples of as many networks as give `count` of them."""
         reason = self.refusal(problem)
         if reason:
             raise ValueError(reason)
+        until, p = self.settle if math.isinf(time) else time, round(problem.data.alpha * self.n)
+        if self.device == "cuda":
+            read = lambda networks: networks.activations(until)  # noqa: E731
+            found = list(self._waves(problem, read, math.ceil(count / p)))
+            return {k: np.concatenate([f[k].ravel() for f in found])[:count] for k in found[0]}
         make = self._maker(problem, 1)
-        until = self.settle if math.isinf(time) else time
 
         def sample(i: int) -> Measured:
             seed = np.random.SeedSequence(self.seed, spawn_key=(i,))
             return make(seed).activations(until)
 
-        p = round(problem.data.alpha * self.n)
         networks, threads = range(math.ceil(count / p)), self._threads(problem, 1)
         found = list(in_order(sample, networks, threads))
         return {name: np.concatenate([f[name] for f in found])[:count] for name in found[0]}
@@ -153,8 +184,8 @@ class Simulation:
         if not isinstance(data, Dataset):
             return lambda seed: Sample(self, problem, force, seed)
         self._threads(problem, snapshots)  # refuses what does not fit
-        examples = given_examples(data, self.precision)
-        test = (table(data.X_test, self.precision), data.y_test) if data.p_test else None
+        examples = given_examples(data, self.number)
+        test = (table(data.X_test, self.number), data.y_test) if data.p_test else None
 
         def make(seed: np.random.SeedSequence) -> Sample:
             sample = GivenSample(self, problem, force, seed, examples)
@@ -163,27 +194,38 @@ class Simulation:
 
         return make
 
-    def _ensemble(
+    def _samples(self, problem: Problem, sample: Any, snapshots: int) -> Iterator[Measured]:
+        """Networks one by one, each with an axis of length one in front, several threads ahead."""
+        seeds = (np.random.SeedSequence(self.seed, spawn_key=(i,)) for i in range(self.samples))
+        for values in in_order(sample, seeds, self._threads(problem, snapshots)):
+            yield {name: np.asarray(value)[None] for name, value in values.items()}
+
+    def _waves(
+        self, problem: Problem, read: Callable[[Any], Measured], samples: int | None = None
+    ) -> Iterator[Measured]:
+        """Networks by the wave, as many as fit on the card, which the first axis counts."""
+        from manypass.simulation.cuda.networks import waves
+
+        return waves(self._on(problem), problem, read, samples or self.samples)
+
+    def _average(
         self,
         problem: Problem,
-        sample: Any,
-        snapshots: int,
+        networks: Iterator[Measured],
         coords: dict[str, Any],
         progress: Progress,
     ) -> xr.Dataset:
-        threads = self._threads(problem, snapshots)
-        seeds = (np.random.SeedSequence(self.seed, spawn_key=(i,)) for i in range(self.samples))
-        average = Average()
-        networks = in_order(sample, seeds, threads)
-        for values in shown(networks, self.samples, progress, "simulation", "network"):
-            average.add(values)
+        average, total = Average(), self.samples
+        size = lambda values: len(values["diverged"])  # noqa: E731
+        for values in shown(networks, total, progress, "simulation", "network", size):
+            average.extend(values)
             if callable(progress):
                 progress(self._dataset(problem, average, coords))
         return self._dataset(problem, average, coords)
 
     def _threads(self, problem: Problem, snapshots: int) -> int:
         """How many networks fit into memory at once; none is refused with the number."""
-        n, size = self._on(problem).n, np.dtype(self.precision).itemsize
+        n, size = self._on(problem).n, np.dtype(self.number).itemsize
         p = round(problem.data.alpha * n)
         at_once = min(snapshots, MEASURED_AT_ONCE)
         needed = size * p * (n + 2 * at_once) + 16 * snapshots * n + 64 * snapshots**2

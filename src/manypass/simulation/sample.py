@@ -35,7 +35,7 @@ class Sample:
     ) -> None:
         data, self.draws, self.noise, stimulus = seed.spawn(4)
         self.method, self.problem, self.force = method, problem, force
-        dtype = np.dtype(method.precision)
+        dtype = np.dtype(method.number)
         self.examples = examples or Examples.draw(
             problem.teacher, method.n, np.random.default_rng(data), dtype
         )

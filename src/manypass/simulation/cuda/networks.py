@@ -1,0 +1,225 @@
+"""Networks that learn side by side on a card, and waves of them that make an ensemble."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cuda
+
+from manypass.checks import Array
+from manypass.data.dataset import Dataset
+from manypass.ensemble import Measured
+from manypass.observables import generalization_error
+from manypass.problem import Problem
+from manypass.simulation.cuda import card, kernels
+from manypass.simulation.cuda.kernels import FINE, NOT_A_NUMBER, WARPS
+from manypass.simulation.cuda.lanes import LANES
+from manypass.simulation.cuda.philox import INPUTS, TEACHER
+from manypass.simulation.given import table
+
+if TYPE_CHECKING:
+    from manypass.simulation.method import Simulation
+
+STEPS = (
+    4096 if LANES > 1 else 64
+)  # learning steps between two looks at the keyboard, and draws made at once
+GRID, BLOCK = (4096, 256) if LANES > 1 else (1, 4)  # threads of the kernels that go over a table
+
+
+class Examples:
+    """Training sets on the card: one for each network, or one that all share."""
+
+    def __init__(self, X: Any, targets: Any, width: int, apart: int) -> None:
+        self.X, self.targets, self.width, self.apart = X, targets, width, apart
+        self.p = targets.shape[1]
+
+    @classmethod
+    def given(cls, X: Any, targets: Array, real: Any) -> Examples:
+        """Copy a table to the card, its rows padded."""
+        width = padded(X.shape[1])
+        rows = np.zeros((X.shape[0], width), real)
+        rows[:, : X.shape[1]] = table(X, real)
+        return cls(
+            cuda.to_device(rows.ravel()), cuda.to_device(targets[None].astype(real)), width, 0
+        )
+
+    @classmethod
+    def draw(
+        cls, problem: Problem, n: int, seed: Any, first: int, count: int, real: Any
+    ) -> tuple[Examples, Any]:
+        """ξ ~ N(0, 1) and the targets of a random teacher, which is returned too."""
+        data, width, p = problem.teacher, padded(n), round(problem.teacher.alpha * n)
+        X, B = (cuda.device_array(count * rows * width, real) for rows in (p, 1))
+        targets = cuda.device_array((count, p), real)
+        kernels.fill[GRID, BLOCK](X, n, width, p, seed, first, INPUTS)
+        kernels.fill[GRID, BLOCK](B, n, width, 1, seed, first, TEACHER)
+        classify = data.task == "classification"
+        kernels.label[count, WARPS * LANES](X, B, targets, width, data.noise, classify, seed, first)
+        return cls(X, targets, width, 1), B
+
+
+def padded(n: int) -> int:
+    """Length of a row: the next multiple of four."""
+    return 4 * math.ceil(n / 4)
+
+
+def shape(width: int) -> tuple[int, int]:
+    """Quads of weights per thread and warps per network, by what was fastest on an H200.
+
+    Few warps wait for each other least; more than 16 quads do not fit into registers.
+    """
+    quads = math.ceil(width / (4 * LANES))  # if there were one warp
+    warps = 2 if 2 < quads <= 4 else 1
+    while quads > 16 * warps:
+        warps *= 2
+    return math.ceil(quads / warps), warps
+
+
+class Networks:
+    """Networks `first` .. `first + count` of an ensemble; `advance` goes on from there."""
+
+    def __init__(
+        self, method: Simulation, problem: Problem, first: int, count: int, given: Any
+    ) -> None:
+        n, self.real = method.n, NUMBERS[method.number]
+        self.method, self.problem, self.first, self.count = method, problem, first, count
+        self.seed = np.uint64(method.seed)
+        self.examples, self.B = given[0], cuda.device_array(0, self.real)
+        if self.examples is None:
+            self.examples, self.B = Examples.draw(problem, n, self.seed, first, count, self.real)
+        self.test, width = given[1], self.examples.width
+        self.J = cuda.to_device(np.zeros(count * width, self.real))
+        self.lost = cuda.to_device(np.zeros(count, np.int32))
+        passes = method.sequence != "replacement"
+        self.order = cuda.device_array((count, self.examples.p if passes else STEPS), np.int32)
+        self.step, self.drawn = 0, 0
+        rule = problem.rule
+        self.parameters = tuple(rule.parameters.values()) or (0.0,)
+        self.force = kernels.device_force(rule.force_function, len(rule.parameters))
+
+    def advance(self, until: float, total: Any = None) -> int:
+        """Learn until the given time and add J after each step to `total`; returns the steps."""
+        left = round(until * self.method.n) - self.step
+        problem, n, e = self.problem, self.method.n, self.examples
+        kick = math.sqrt(2 * problem.temperature) / n
+        kernel = kernels.learning(
+            self.force, *shape(e.width), self.real, kick > 0, total is not None
+        )
+        limit = 1e100 if self.real is np.float64 else 1e15
+        settings = (problem.rate / n, 1 - problem.rate * problem.decay / n, kick, limit)
+        sums = self.J if total is None else total
+        taken = max(left, 0)
+        while left > 0:
+            offset = self.draw()
+            count = min(left, self.drawn - self.step, STEPS)
+            span = (n, e.width, e.p, e.apart, offset, count, self.step, self.first, self.seed)
+            kernel[self.count, shape(e.width)[1] * LANES](
+                e.X, e.targets, self.order, self.J, sums, self.lost, span, settings, self.parameters
+            )
+            self.step += count
+            left -= count
+            cuda.synchronize()
+        if (self.lost.copy_to_host() == NOT_A_NUMBER).any():
+            raise ValueError(f"`force` of {problem.rule!r} returned NaN on an example")
+        return taken
+
+    def draw(self) -> int:
+        """Have examples for the next step; returns where they are in the order."""
+        length, kind = int(self.order.shape[1]), self.method.sequence
+        if self.step == self.drawn:
+            seeds = (self.seed, self.first, self.step)
+            if kind == "replacement":
+                kernels.draw[GRID, BLOCK](self.order, self.examples.p, *seeds)
+            elif kind == "reshuffled" or self.step == 0:
+                kernels.shuffle[math.ceil(self.count / BLOCK), BLOCK](self.order, *seeds)
+            self.drawn += length
+        return self.step - self.drawn + length
+
+    def weights(self) -> Array:
+        """J of every network (networks × N)."""
+        J = self.J.copy_to_host().reshape(self.count, -1)
+        return np.asarray(J[:, : self.method.n])
+
+    def measure(self, J: Any = None) -> Measured:
+        """Return what `Sample.measure` gives, for every network."""
+        J = self.J if J is None else J
+        task, lost = self.problem.data.task, self.lost.copy_to_host() != FINE
+        F2, Et, Q, R = self.errors(self.examples, J)[0]
+        out: Measured = {"Q": Q, "F2": F2, "Et": Et}
+        if self.B.size:
+            with np.errstate(invalid="ignore", divide="ignore"):  # lost ones
+                out |= {"R": R, "Eg": generalization_error(task, R, Q)}
+        elif self.test is not None:
+            out["F2_test"], out["Eg"] = self.errors(self.test, J)[0][:2]
+        for name, values in out.items():
+            guess = task == "classification" and name in ("Eg", "Et")
+            values[lost] = 0.5 if guess else np.inf
+        return out | {"diverged": lost.astype(float)}
+
+    def errors(self, examples: Examples, J: Any, show: bool = False) -> tuple[Array, Any]:
+        """F2, E_t, |J|² and B·J by a set of examples; with `show` also each activation."""
+        found = cuda.device_array((self.count, 4), np.float64)
+        x = cuda.device_array((self.count, examples.p if show else 0), self.real)
+        kernel = kernels.measuring(self.force, self.problem.data.task == "classification")
+        sets = (examples.X, examples.targets, J, self.B, examples.width, examples.apart)
+        kernel[self.count, WARPS * LANES](*sets, found, x, self.parameters)
+        return np.ascontiguousarray(found.copy_to_host().T), x
+
+    def curves(self, t: Array, two_time: bool) -> Measured:
+        """All that is measured along one run, with the networks in front (networks × times)."""
+        rows, kept = [], []
+        for time in t:
+            self.advance(time)
+            rows.append(self.measure())
+            kept += [self.weights()] if two_time else []
+        out = {name: np.stack([row[name] for row in rows], axis=1) for name in rows[0]}
+        if two_time:
+            J = np.stack(kept, axis=1)
+            C = (J @ J.transpose(0, 2, 1)).astype(float)
+            lost = out["diverged"] > 0
+            out["C"] = np.where(lost[:, :, None] | lost[:, None, :], np.inf, C)
+        return out
+
+    def steady(self, window: float) -> Measured:
+        """Measure after `settle`, the weights averaged over the window."""
+        settle = self.method.settle
+        self.advance(settle)
+        total = cuda.to_device(np.zeros(self.J.size, self.real))
+        covered = self.advance(settle + window, total)
+        now = self.measure()
+        if not covered:
+            return now
+        mean = cuda.to_device((total.copy_to_host() / covered).astype(self.real))
+        return self.measure(mean) | {name: now[name] for name in ("F2", "Et")}
+
+    def activations(self, time: float) -> Measured:
+        """y, ỹ and x of every training example (networks × examples)."""
+        self.advance(time)
+        x, y = (self.errors(self.examples, J, show=True)[1] for J in (self.J, self.B))
+        lost = self.lost.copy_to_host() != FINE
+        return {
+            "y": y.copy_to_host().astype(float),
+            "target": self.examples.targets.copy_to_host().astype(float),
+            "x": np.where(lost[:, None], np.inf, x.copy_to_host().astype(float)),
+        }
+
+
+def waves(
+    method: Simulation, problem: Problem, read: Callable[[Networks], Measured], samples: int
+) -> Iterator[Measured]:
+    """Yield read(networks) of as many networks at once as the card takes, until all have come."""
+    data, size = problem.data, np.dtype(method.number).itemsize
+    width, p = padded(method.n), round(problem.data.alpha * method.n)
+    needed, shared = size * (p * width + p + 4 * width) + 4.0 * max(p, STEPS), 0.0
+    given: tuple[Any, Any] = (None, None)
+    if isinstance(data, Dataset):
+        shared, needed = size * width * (p + data.p_test), needed - size * p * (width + 1)
+        card.networks_at_once(needed, shared, samples)  # refuses what does not fit
+        test = Examples.given(data.X_test, data.y_test, method.number) if data.p_test else None
+        given = (Examples.given(data.X, data.y, method.number), test)
+    wave = card.networks_at_once(needed, 0.0, samples)
+    for first in range(0, samples, wave):
+        yield read(Networks(method, problem, first, min(wave, samples - first), given))

@@ -101,7 +101,10 @@ def parser() -> Parser:
     steady.add_argument("--out", help="write the numbers as .nc, .csv or .json")
 
     text = "The rate v_c above which learning diverges, and the slow mode if --rate is given."
-    command("critical-rate", run_critical_rate, text, parents=given)
+    limit = command("critical-rate", run_critical_rate, text, parents=given)
+    limit.add_argument(
+        "--device", default="cpu", help="with --data: cpu (default) or cuda, an NVIDIA card"
+    )
 
     text = "Many problems: a grid over any fields, from a plan in TOML; goes on where it was."
     many = command("sweep", run_sweep, text)

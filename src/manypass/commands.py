@@ -93,7 +93,7 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
 
     entries = read_entries(arguments)
     problem = Problem.from_dict({"rate": 1.0, **entries})
-    limit = verbs.critical_rate(problem)
+    limit = verbs.critical_rate(problem, device=arguments.device)
     given = isinstance(problem.data, Dataset)
     print(f"v_c = {limit:.6g}" if given else f"v_c = {limit:.6f}")
     if "rate" in entries:

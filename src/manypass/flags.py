@@ -28,8 +28,9 @@ SETTINGS = {
         "settle",
         "response",
         "threads",
+        "device",
     ),
-    "exact": ("samples", "accuracy", "seed", "diagonal"),
+    "exact": ("samples", "accuracy", "seed", "diagonal", "device"),
     "dmft": ("dt", "samples", "seed", "rtol", "memory", "threads"),
     "mean-force": (),
 }
@@ -102,7 +103,12 @@ def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
     )
     group.add_argument("--seed", type=int, help="same seed, same numbers (default: 0)")
     group.add_argument("--sequence", help="simulation: replacement (default), reshuffled or fixed")
-    group.add_argument("--precision", help="simulation: float64 (default) or float32")
+    group.add_argument(
+        "--precision", help="simulation: float64 (default) or float32 (default on a card)"
+    )
+    group.add_argument(
+        "--device", help="simulation, and exact with --data: cpu (default) or cuda, an NVIDIA card"
+    )
     if "mean-force" in choices:  # a steady state
         group.add_argument(
             "--settle", type=float, help="simulation: time to wait before measuring (default: 20)"

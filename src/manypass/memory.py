@@ -16,9 +16,14 @@ def available() -> float:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE") / 2
 
 
-def require(needed: float, remedy: str, limit: float = math.inf) -> float:
-    """Return the free memory in bytes, up to a limit; refuse what cannot fit, with the number."""
-    free = min(available(), limit)
+def require(
+    needed: float, remedy: str, limit: float = math.inf, free: float | None = None
+) -> float:
+    """Return the free memory in bytes, up to a limit; refuse what cannot fit, with the number.
+
+    `free` is that of another place than the machine's own memory.
+    """
+    free = min(available() if free is None else free, limit)
     if needed > free:
         allowed = "allowed" if free == limit else "free"
         raise ValueError(

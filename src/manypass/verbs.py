@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import xarray as xr
 
-from manypass import checks, results, spectrum
+from manypass import card, checks, results, spectrum
 from manypass.cavity.method import DMFT
 from manypass.checks import Array
 from manypass.data import solution
@@ -94,14 +94,15 @@ def steady_state(
     return _method(problem, method).steady_state(problem, window=window)
 
 
-def critical_rate(problem: Problem, *, eigenvalues: Any = None) -> float:
+def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "cpu") -> float:
     """v_c, the learning rate above which ⟨|J|²⟩ diverges; see `exact.steady.critical_rate`.
 
     For a `Dataset` it is the mean-square one, v_c = N/ϱ (`data.critical.critical_step`), and says
     this: above it the *average* over runs of |J|² and of every mean-square error grows without
     bound. Rare runs that draw examples of large norm in a row drive it; a single run may look
     fine for a long while, and its typical behaviour may even improve. Below it the average
-    settles. It depends on the decay and on every example, not on the spectrum alone.
+    settles. It depends on the decay and on every example, not on the spectrum alone. Its products
+    over all examples can be computed on a card, `device="cuda"`.
 
     Examples
     --------
@@ -110,10 +111,14 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None) -> float:
     >>> round(mp.critical_rate(problem), 6)
     3.09178
     """
-    if isinstance(checked(problem).data, Dataset):
+    checks.choice("device", device, card.DEVICES)
+    reason = card.refused_arrays(checked(problem)) if device == "cuda" else None
+    if reason:
+        raise ValueError(reason)
+    if isinstance(problem.data, Dataset):
         if eigenvalues is not None:
             raise ValueError("`eigenvalues` do not determine the critical rate of a Dataset")
-        return solution.critical_rate(problem)
+        return solution.critical_rate(problem, device=device)
     return steady.critical_rate(problem, _law(eigenvalues))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
+from manypass import card
 from manypass.checks import Array
 from manypass.data.moments import Moments
 
@@ -31,10 +32,10 @@ def critical_step(moments: Moments) -> float:
     rest = decay * pairs + decay**2 + (1 - share) * product
 
     def bracket(flat: Array) -> Array:
-        Sigma = flat.reshape(root.shape) / root
-        return np.asarray((share * moments.pull(Sigma) + rest * Sigma) / root).ravel()
+        Sigma = card.beside(flat, root).reshape(root.shape) / root
+        return card.host((share * moments.pull(Sigma) + rest * Sigma) / root).ravel()  # type: ignore[no-any-return]
 
-    return 1 / _largest(bracket, root)
+    return 1 / _largest(bracket, card.host(root))
 
 
 def steady_covariance(moments: Moments) -> Array:
@@ -44,15 +45,15 @@ def steady_covariance(moments: Moments) -> Array:
         return still / moments.c
 
     def operator(flat: Array) -> Array:
-        Sigma = flat.reshape(root.shape) / root
-        return flat - moments.weight * (moments.pull(Sigma) / root).ravel()
+        Sigma = card.beside(flat, root).reshape(root.shape) / root
+        return flat - moments.weight * card.host(moments.pull(Sigma) / root).ravel()  # type: ignore[no-any-return]
 
     size = root.size
     linear = LinearOperator((size, size), matvec=operator, dtype=float)
-    flat, failed = cg(linear, (still / root).ravel(), rtol=PRECISION, maxiter=ROUNDS)
+    flat, failed = cg(linear, card.host(still / root).ravel(), rtol=PRECISION, maxiter=ROUNDS)
     if failed:
         raise ValueError("`rate` is too close to the critical rate for a steady state to be found")
-    return np.asarray(flat.reshape(root.shape) / root)
+    return card.beside(flat, root).reshape(root.shape) / root  # type: ignore[no-any-return]
 
 
 def _largest(operator: Callable[[Array], Array], root: Array) -> float:

@@ -169,6 +169,12 @@ class Dataset:
         """The examples in the eigenbasis of H = (1/p) Σ ξξᵀ; computed once."""
         return principal(self.X, self.y, self.X_test, self.y_test)
 
+    def principal_on(self, device: str) -> Principal:
+        """Return the same, on a card if told; there it is not kept, to leave its memory free."""
+        if device == "cpu":
+            return self.principal
+        return principal(self.X, self.y, self.X_test, self.y_test, device)
+
     def held_out(self, share: float, seed: int) -> Dataset:
         """Return the data with a random share of the training set as a test set."""
         order = np.random.default_rng(seed).permutation(self.p)

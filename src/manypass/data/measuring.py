@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfc
 
+from manypass import card
 from manypass.checks import Array
 from manypass.data.moments import Moments
 
@@ -70,6 +71,7 @@ class Measure:
 
 def error_rate(targets: Array, x: Array, variance: Array) -> float:
     """Mean of P(ỹx < 0) = ½ erfc(ỹx/√(2 variance)); x = 0 for certain is a guess."""
+    targets, x, variance = (card.host(a) for a in (targets, x, variance))
     width = np.sqrt(2 * np.maximum(variance, 0.0))
     certain = np.where(x == 0, 0.0, np.sign(targets * x) * np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):

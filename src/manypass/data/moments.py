@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from manypass import memory
+from manypass import card, memory
 from manypass.checks import Array
 from manypass.data import sums
 from manypass.data.principal import Principal
@@ -42,7 +43,9 @@ class Moments:
     ) -> None:
         p, rank = examples.Y.shape
         matrix = rank if diagonal else rank**2
-        memory.require(8 * (MATRICES * matrix + 3 * BUFFER + 8 * p), REMEDY)
+        on_card = hasattr(examples.Y, "get")
+        free = card.free_for_arrays() if on_card else None
+        memory.require(8 * (MATRICES * matrix + 3 * BUFFER + 8 * p), REMEDY, free=free)
         self.examples, self.diagonal, self.batch = examples, diagonal, batch
         self.coupled = isinstance(problem.rule, Adaline)
         self.h = examples.h * self.coupled
@@ -70,7 +73,8 @@ class Moments:
 
         Until then the weights jump to and fro from step to step, and nothing is smooth in time.
         """
-        over = np.abs(1 - self.q[self.q > 1]).max(initial=0.0)
+        q = card.host(self.q)
+        over = np.abs(1 - q[q > 1]).max(initial=0.0)
         return math.inf if over >= 1 else math.log(tolerance) / math.log(over) if over else 0.0
 
     def mean(self, k: float) -> Array:
@@ -93,16 +97,15 @@ class Moments:
     def spread(self, Sigma: Array, Y: Array) -> Array:
         """ξᵀΣξ of each row of Y."""
         if self.diagonal:
-            return np.asarray(Y**2 @ Sigma)
-        return np.asarray(np.einsum("ij,ij->i", Y @ Sigma, Y))
+            return Y**2 @ Sigma
+        return np.einsum("ij,ij->i", Y @ Sigma, Y)  # type: ignore[no-any-return]
 
     def pull(self, Sigma: Array | None, squares: Array | None = None) -> Array:
         """(1/p) Σ_μ (squares_μ + ξᵀΣξ) ξξᵀ, or its diagonal; each example is read once."""
         out, p = self.zero, self.examples.targets.size
         for part, Y in self.blocks():
-            weights = np.zeros(len(Y)) if squares is None else squares[part]
-            if Sigma is not None:
-                weights = weights + self.spread(Sigma, Y)
+            weights: Any = self.spread(Sigma, Y) if Sigma is not None else 0.0
+            weights = weights if squares is None else weights + squares[part]
             if self.diagonal:
                 out += weights @ Y**2
             elif weights.min() < 0:  # no covariance, but a vector of Lanczos' method

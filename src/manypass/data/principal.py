@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
 
-from manypass import memory
+from manypass import card, memory
 from manypass.checks import Array
 
 
@@ -40,45 +39,50 @@ class Principal:
         return self.Y_test.T @ self.Y_test / max(self.targets_test.size, 1)
 
 
-def principal(X: Any, y: Array, X_test: Any, y_test: Any) -> Principal:
-    """Rotate the examples; the memory for this is asked for first."""
+def principal(X: Any, y: Array, X_test: Any, y_test: Any, device: str = "cpu") -> Principal:
+    """Rotate the examples, on a card if told; the memory for this is asked for first."""
     (p, n), p_test = X.shape, 0 if X_test is None else X_test.shape[0]
     small = min(p, n)
     needed = 8 * ((p + p_test) * small + 3 * small**2 + n * small)
-    memory.require(needed, "take fewer examples or columns")
-    if p >= n:
-        h, V = eigh(_dense(X.T @ X) / p)
-    else:  # the same eigenvalues from the smaller matrix
-        h, U = eigh(_dense(X @ X.T) / p)
+    if device != "cpu":
+        needed += 8 * (p + p_test) * n  # the examples as they were
+        memory.require(needed, "take fewer examples or columns", free=card.free_for_arrays())
+        X, y = (card.place(_dense(a), device) for a in (X, y))
+        if p_test:
+            X_test, y_test = (card.place(_dense(a), device) for a in (X_test, y_test))
+    else:
+        memory.require(needed, "take fewer examples or columns")
+    # the same eigenvalues from the smaller matrix
+    h, U = np.linalg.eigh(_dense(X.T @ X if p >= n else X @ X.T) / p)
     kept = h > 4 * n * np.finfo(float).eps * h[-1]
     h = h[kept]
     if p >= n:
-        V = np.ascontiguousarray(V[:, kept])
-        Y = np.asarray(X @ V)
+        V = U[:, kept].copy(order="C")
+        Y = X @ V
     else:
         Y = U[:, kept] * np.sqrt(p * h)
-        V = np.asarray(X.T @ Y) / (p * h)
-    Y_test, outside = np.empty((0, h.size)), np.empty(0)
+        V = (X.T @ Y) / (p * h)
+    Y_test, outside = Y[:0], h[:0]
     if p_test:
-        Y_test = np.asarray(X_test @ V)
-        length = np.asarray(X_test.multiply(X_test).sum(axis=1) if _sparse(X_test) else _sq(X_test))
+        Y_test = X_test @ V
+        length = np.asarray(X_test.multiply(X_test).sum(axis=1)) if _sparse(X_test) else _sq(X_test)
         # Below this it is rounding, and the example lies in the span.
         gap = length.ravel() - _sq(Y_test)
         outside = np.where(gap > 1e-9 * length.ravel(), gap, 0.0)
     return Principal(
         n=n,
         h=h,
-        Y=np.ascontiguousarray(Y),
+        Y=Y.copy(order="C"),
         targets=y,
         g=Y.T @ y / p,
         Y_test=Y_test,
-        targets_test=np.empty(0) if y_test is None else y_test,
+        targets_test=y[:0] if y_test is None else y_test,
         outside=outside,
     )
 
 
 def _sq(rows: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+    return np.einsum("ij,ij->i", rows, rows)  # type: ignore[no-any-return]
 
 
 def _sparse(X: Any) -> bool:
@@ -86,4 +90,4 @@ def _sparse(X: Any) -> bool:
 
 
 def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if _sparse(X) else X)
+    return X.toarray() if _sparse(X) else X  # type: ignore[no-any-return]

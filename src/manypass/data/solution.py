@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from manypass import checks, memory
+from manypass import card, checks, memory
 from manypass.checks import Array
 from manypass.data import sums
 from manypass.data.critical import critical_step, steady_covariance
@@ -35,11 +35,12 @@ def curves(
     diagonal: bool,
     two_time: bool,
     progress: Progress,
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Q, F2, Et, and with a test set F2_test and Eg, at times t to the nearest step."""
     data = data_of(problem)
     with calm(data):
-        moments = Moments(problem, data.principal, diagonal=diagonal)
+        moments = Moments(problem, data.principal_on(device), diagonal=diagonal)
         if problem.mode == "batch":
             return batch_curves(problem, moments, t, two_time)
         return online_curves(moments, data.task, t, accuracy or ACCURACY, two_time, progress)
@@ -59,7 +60,7 @@ def online_curves(
         with np.errstate(over="ignore", invalid="ignore"):
             seen[k] = measure(moments.mean(k), Sigma, moments.null_variance(k))
         if two_time:
-            kept[k] = None if Sigma is None else moments.variances(Sigma).copy()
+            kept[k] = None if Sigma is None else card.host(moments.variances(Sigma).copy())
     out = stack([seen[k] for k in steps])
     if two_time:
         out |= _two_time(moments, measure, steps, kept)
@@ -70,10 +71,10 @@ def _two_time(
     moments: Moments, measure: Measure, steps: list[int], kept: dict[int, Any]
 ) -> dict[str, Array]:
     """C(t,s) = m(t)·m(s) + Σ_i a_i^{k−l} Σ_ii(s) for t ≥ s, and G(t,s) = (1/N) Σ_i a_i^{k−l}."""
-    n, q = moments.examples.n, moments.q
+    n, q = moments.examples.n, card.host(moments.q)
     slow = np.array(moments.nu * moments.decay)  # 1 − a outside the span
     C, G = np.zeros((2, len(steps), len(steps)))
-    means = np.array([moments.mean(k) for k in steps])
+    means = np.array([card.host(moments.mean(k)) for k in steps])
     for j, early in enumerate(steps):
         for i in range(j, len(steps)):
             a = sums.power(q, steps[i] - early)
@@ -109,11 +110,13 @@ def batch_curves(problem: Problem, moments: Moments, t: Array, two_time: bool) -
     return out
 
 
-def stationary(problem: Problem, *, diagonal: bool, window: float) -> dict[str, float]:
+def stationary(
+    problem: Problem, *, diagonal: bool, window: float, device: str = "cpu"
+) -> dict[str, float]:
     """Return Q, F2_test, Eg of weights averaged over the window, F2 and Et of present ones."""
     data = data_of(problem)
     with calm(data):
-        moments = Moments(problem, data.principal, diagonal=diagonal)
+        moments = Moments(problem, data.principal_on(device), diagonal=diagonal)
         return _stationary(problem, moments, window)
 
 
@@ -167,14 +170,15 @@ def check_steady(problem: Problem, moments: Moments) -> None:
         )
 
 
-def critical_rate(problem: Problem, batch: int = 1) -> float:
+def critical_rate(problem: Problem, batch: int = 1, device: str = "cpu") -> float:
     """v_c = N ν_c/B of on-line Adaline by batches of B; inf for Hebbian and batch learning."""
     if problem.mode == "batch" or isinstance(problem.rule, Hebbian):
         return math.inf
     data = data_of(problem)
     checks.count("batch_size", batch, 1, data.p)
     with calm(data):
-        return critical_step(Moments(problem, data.principal, batch=batch)) * data.n / batch
+        moments = Moments(problem, data.principal_on(device), batch=batch)
+        return critical_step(moments) * data.n / batch
 
 
 def calm(data: Dataset) -> AbstractContextManager[Any]:

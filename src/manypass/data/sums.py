@@ -50,7 +50,7 @@ def binomial_sums(c: Array, n: float, degree: int = DEGREE) -> list[Array]:
 
 
 def _from_series(c: Array, n: float, degree: int) -> list[Array]:
-    top, terms = n * float(np.abs(c).max(initial=0.0)), 1
+    top, terms = n * (float(np.abs(c).max()) if c.size else 0.0), 1
     while terms < TERMS and top**terms > 1e-17 * math.factorial(terms):
         terms += 1
     G = np.ones_like(c)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, memory, results, spectrum
+from manypass import card, checks, memory, results, spectrum
 from manypass.checks import Array
 from manypass.data import solution
 from manypass.data.dataset import Dataset
@@ -44,6 +44,9 @@ class Exact:
     diagonal : bool
         On a `Dataset`, follow only the variances of the weights in the eigenbasis of H: an
         approximation at 1/N of the price, and labelled as one in the result.
+    device : {"cpu", "cuda"}
+        On a `Dataset`, on-line: "cuda" computes on an NVIDIA card, in double precision, with the
+        same result (``pip install 'manypass[cuda]'``).
 
     Notes
     -----
@@ -65,9 +68,11 @@ class Exact:
     accuracy: float | None = None
     seed: int = 0
     diagonal: bool = False
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         checks.count("samples", self.samples, 0, 10**10)
+        checks.choice("device", self.device, card.DEVICES)
         checks.count("seed", self.seed, 0, 2**63)
         if self.accuracy is not None:
             checks.number("accuracy", self.accuracy, 1e-5, 1)
@@ -99,7 +104,7 @@ class Exact:
             )
         if self.eigenvalues is not None and isinstance(problem.rule, Hebbian):
             return "`eigenvalues` are of no use to Hebbian learning: its force does not depend on x"
-        return None
+        return card.refused_arrays(problem) if self.device == "cuda" else None
 
     def solve(
         self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
@@ -116,6 +121,7 @@ class Exact:
                     diagonal=self.diagonal,
                     two_time=two_time,
                     progress=progress,
+                    device=self.device,
                 ),
             )
         if two_time:
@@ -143,7 +149,9 @@ class Exact:
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """R, Q, Eg of weights averaged over the window, F2 and Et of the present ones, t → ∞."""
         if isinstance(problem.data, Dataset):
-            found = solution.stationary(problem, diagonal=self.diagonal, window=window)
+            found = solution.stationary(
+                problem, diagonal=self.diagonal, window=window, device=self.device
+            )
             return self._on_data(problem, {"window": window}, found)
         law = self.law
         check_steady(problem, law)

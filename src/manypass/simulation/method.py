@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, memory, results
+from manypass import card, checks, memory, results
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Average, Measured, Progress, in_order, shown
@@ -23,7 +23,6 @@ from manypass.simulation.network import SEQUENCES
 from manypass.simulation.sample import MEASURED_AT_ONCE, Sample
 
 PRECISIONS = ("float64", "float32")
-DEVICES = ("cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class Simulation:
         checks.count("seed", self.seed, 0, 2**63)
         checks.choice("sequence", self.sequence, SEQUENCES)
         checks.choice("precision", self.number, PRECISIONS)
-        checks.choice("device", self.device, DEVICES)
+        checks.choice("device", self.device, card.DEVICES)
         checks.number("settle", self.settle, 0, 1e6)
         checks.number("stimulus", self.stimulus, 1e-12, 1e3)
         if self.response and self.number != "float64":
@@ -116,19 +115,17 @@ class Simulation:
         return self._refused_by_card(problem) if self.device == "cuda" else None
 
     def _refused_by_card(self, problem: Problem) -> str | None:
-        from manypass.simulation.cuda.card import LARGEST, refusal
-
         for name, refused in (
             ("mode", "batch" if problem.mode == "batch" else None),
             ("response", self.response or None),
-            ("n", self.n if self.n > LARGEST else None),
+            ("n", self.n if self.n > card.LARGEST else None),
         ):
             if refused is not None:
                 return (
                     f"device='cuda' does not serve `{name}` = {refused!r} (on-line learning of at "
-                    f"most {LARGEST} weights, without `response`): take device='cpu'"
+                    f"most {card.LARGEST} weights, without `response`): take device='cpu'"
                 )
-        return refusal()
+        return card.refusal(card.kernels_missing)
 
     def solve(
         self, problem: Problem, t: Array, *, two_time: bool, progress: Progress

@@ -56,7 +56,7 @@ def sweep(
         Folder in which each point is kept as it finishes. A sweep that finds points there, be it
         after an interrupt or with another grid, computes only what is missing.
     workers : int, optional
-        Local processes; by default one per core.
+        Local processes; by default one per core, and never more than one for ``device="cuda"``.
     executor : concurrent.futures.Executor, optional
         Computes the points instead of local processes.
     client : dask.distributed.Client, optional
@@ -111,7 +111,10 @@ def sweep(
     if client is not None:
         pool = pools.dask(client)
     else:
-        pool = pools.local(workers) if executor is None else pools.given(executor)
+        # One point fills a card: others would only wait beside it.
+        methods = (point.method for point in points if isinstance(point, Point))
+        on_card = any(getattr(method, "device", "cpu") == "cuda" for method in methods)
+        pool = pools.local(1 if on_card else workers) if executor is None else pools.given(executor)
     shown = _bar(len(points), len(points) - len(missing), progress)
     try:
         run({i: p for i in missing if isinstance(p := points[i], Point)}, keep, pool, shown.update)

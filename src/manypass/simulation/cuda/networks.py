@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda
 
+from manypass import card
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Measured
 from manypass.observables import generalization_error
 from manypass.problem import Problem
-from manypass.simulation.cuda import card, kernels
+from manypass.simulation.cuda import kernels
 from manypass.simulation.cuda.kernels import FINE, NOT_A_NUMBER, WARPS
 from manypass.simulation.cuda.lanes import LANES
 from manypass.simulation.cuda.philox import INPUTS, TEACHER
@@ -23,6 +24,7 @@ from manypass.simulation.given import table
 if TYPE_CHECKING:
     from manypass.simulation.method import Simulation
 
+NUMBERS: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
 STEPS = (
     4096 if LANES > 1 else 64
 )  # learning steps between two looks at the keyboard, and draws made at once

@@ -1,18 +1,33 @@
-"""Whether there is a card, what is missing if not, and how much fits on it."""
+"""Whether there is a card, what is missing if not, and how much fits on it.
+
+Simulations run kernels compiled by numba-cuda; large products are CuPy's, whose arrays numpy's
+functions take as they take its own.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from manypass.problem import Problem
+
+DEVICES = ("cpu", "cuda")
 INSTALL = "pip install 'manypass[cuda]'"
 LARGEST = 16_384  # weights of a network: more do not fit into the registers of one block
 
 
+def refusal(missing: Callable[[], str | None]) -> str | None:
+    """Why nothing can run on a card here, as a line for the user, or None."""
+    reason = missing()
+    return reason and f"device='cuda' cannot be served: {reason}; device='cpu' needs no card"
+
+
 @lru_cache(maxsize=1)
-def missing() -> str | None:
+def kernels_missing() -> str | None:
     """Say in one line what keeps kernels from running here, or None.
 
     numba's simulator (NUMBA_ENABLE_CUDASIM=1) needs neither a card nor its packages.
@@ -45,10 +60,55 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:160].rstrip(" :.")
 
 
-def refusal(needs: str = "device='cuda'") -> str | None:
-    """Why nothing can run on a card here, as a line for the user."""
-    reason = missing()
-    return reason and f"`{needs}` cannot be served: {reason}; device='cpu' needs no card"
+@lru_cache(maxsize=1)
+def arrays_missing() -> str | None:
+    """Say in one line what keeps arrays from being on a card here, or None."""
+    if find_spec("cupy") is None:
+        return f"the package cupy is missing: {INSTALL}"
+    try:
+        import cupy
+
+        cupy.zeros(1)
+    except Exception as error:
+        return f"the card cannot be used: {type(error).__name__}: {_line(error)}"
+    return None
+
+
+def refused_arrays(problem: Problem) -> str | None:
+    """Why theory is not computed on a card, or None: only products over given examples are."""
+    if not hasattr(problem.data, "X") or problem.mode != "online":
+        return (
+            "device='cuda' serves on-line learning on a Dataset: the theory of a Teacher and of "
+            "batch learning has no large products; leave `device` out"
+        )
+    return refusal(arrays_missing)
+
+
+def place(array: Any, device: str) -> Any:
+    """Return a numpy array as it is, or its copy on the card."""
+    if device == "cpu":
+        return array
+    import cupy
+
+    return cupy.asarray(array)
+
+
+def host(array: Any) -> Any:
+    """Return an array as numpy has it, wherever it was."""
+    return array.get() if hasattr(array, "get") else array
+
+
+def beside(array: Any, other: Any) -> Any:
+    """Return a numpy array where another one is."""
+    return place(array, "cuda" if hasattr(other, "get") else "cpu")
+
+
+def free_for_arrays() -> float:
+    """Bytes of the card that CuPy can take."""
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    return float(cupy.cuda.Device().mem_info[0] + pool.free_bytes())
 
 
 def networks_at_once(needed: float, shared: float, samples: int) -> int:

@@ -1,0 +1,213 @@
+"""Run the kernels for a card in numba's simulator and replay them in numpy; `test_cuda` starts it.
+
+The simulator must be chosen before numba is imported, so this is a program of its own.
+"""
+
+import os
+
+os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+
+import json
+import traceback
+
+import numpy as np
+from numba import cuda
+
+import manypass as mp
+from manypass import card
+from manypass.simulation.cuda import networks
+from manypass.simulation.cuda.philox import HEAT, normals, philox
+
+
+@cuda.jit
+def four_words(start, key, out):
+    a = philox(start, start, start, start, key, key)
+    for i in range(4):
+        out[i] = a[i]
+
+
+@cuda.jit
+def some_normals(seed, network, place, out):
+    z = normals(seed, network, HEAT, place)
+    for i in range(4):
+        out[i] = z[i]
+
+
+def test_philox_gives_the_published_numbers():
+    """The known answers of Random123 for Philox 4x32-10."""
+    known = {
+        0: (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8),
+        0xFFFFFFFF: (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD),
+    }
+    for word, expected in known.items():
+        out = np.zeros(4, np.uint64)
+        four_words[1, 1](np.uint64(word), np.uint64(word), out)
+        assert tuple(int(v) for v in out) == expected
+
+
+def kick(seed, network, step, n):
+    """The normal numbers of one step."""
+    quads = networks.padded(n) // 4
+    out = np.zeros((quads, 4))
+    for q in range(quads):
+        some_normals[1, 1](np.uint64(seed), np.uint64(network), np.uint64(step * quads + q), out[q])
+    return out.ravel()[:n]
+
+
+def replay(net, problem, orders):
+    """Learn the same examples in the same order, in plain numpy; returns J after each step."""
+    n, p = net.method.n, net.examples.p
+    X = net.examples.X.copy_to_host().reshape(-1, p, net.examples.width)[:, :, :n].astype(float)
+    targets = net.examples.targets.copy_to_host().astype(float)
+    out = np.zeros((net.count, orders.shape[1] + 1, n))
+    for s in range(net.count):
+        table = s if net.examples.apart else 0
+        for i, m in enumerate(orders[s]):
+            J = out[s, i]
+            F = problem.rule.force(J @ X[table, m], targets[table, m])
+            J = J + problem.rate / n * (F * X[table, m] - problem.decay * J)
+            if problem.temperature:
+                noise = kick(net.method.seed, net.first + s, i, n)
+                J = J + np.sqrt(2 * problem.temperature) / n * noise
+            out[s, i + 1] = J
+    return out
+
+
+def learned(problem, steps, **settings):
+    """Networks after some steps, and the order in which they learned."""
+    method = mp.Simulation(device="cuda", **settings)
+    net = networks.Networks(method, problem, 3, method.samples, (None, None))
+    orders = []
+    for _ in range(steps):
+        place = net.draw()
+        orders.append(net.order.copy_to_host()[:, place].copy())
+        net.advance((net.step + 1) / method.n)
+    return net, np.stack(orders, axis=1)
+
+
+def own_force(x, target, strength):
+    return strength * np.tanh(target - x)
+
+
+OWN = mp.Rule(own_force, lambda x, target, strength: 0.0 * x, strength=0.7)
+
+
+def test_learning_is_the_same_as_in_numpy():
+    for rule in (mp.Adaline(), mp.Adatron(0.5), mp.Perceptron(), mp.Logistic(), mp.Huber(), OWN):
+        problem = mp.Problem(mp.Teacher(1.0, noise=0.3), rule, rate=1.2, decay=0.3)
+        net, orders = learned(problem, 12, n=9, samples=2, seed=5, precision="float64")
+        expected = replay(net, problem, orders)[:, -1]
+        np.testing.assert_allclose(net.weights(), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_noise_in_the_weights_and_single_precision():
+    problem = mp.Problem(mp.Teacher(0.8), mp.Adaline(), rate=1.0, decay=0.1, temperature=0.2)
+    net, orders = learned(problem, 6, n=10, samples=2, seed=1)
+    assert net.weights().dtype == np.float32
+    np.testing.assert_allclose(net.weights(), replay(net, problem, orders)[:, -1], atol=1e-5)
+
+
+def test_sequences():
+    for kind in ("reshuffled", "fixed"):
+        problem = mp.Problem(mp.Teacher(1.0), mp.Adaline(), rate=0.5)
+        _, orders = learned(problem, 21, n=7, samples=3, sequence=kind)
+        first, second, third = orders[:, :7], orders[:, 7:14], orders[:, 14:]
+        for epoch in (first, second, third):
+            assert (np.sort(epoch, axis=1) == np.arange(7)).all()
+        assert (first == second).all() == (kind == "fixed")
+        assert not (first[0] == first[1]).all()
+    _, orders = learned(problem, 64, n=7, samples=2)
+    counts = np.bincount(orders[0], minlength=7)
+    assert counts.sum() == 64
+    assert counts.max() < 25
+    assert (np.diff(orders[0]) == 0).any()  # with replacement
+
+
+def test_what_is_measured():
+    problem = mp.Problem(
+        mp.Teacher(1.2, "regression", noise=0.5), mp.Huber(0.8), rate=1.0, decay=0.2
+    )
+    net, _ = learned(problem, 10, n=10, samples=3, precision="float64")
+    found, J = net.measure(), net.weights()
+    X = net.examples.X.copy_to_host().reshape(3, 12, 12)[:, :, :10]
+    B = net.B.copy_to_host().reshape(3, 12)
+    targets = net.examples.targets.copy_to_host()
+    np.testing.assert_allclose(np.sum(B**2, axis=1), 1.0)
+    x = np.einsum("spj,sj->sp", X, J)
+    np.testing.assert_allclose(found["R"], np.sum(B[:, :10] * J, axis=1))
+    np.testing.assert_allclose(found["Q"], np.sum(J**2, axis=1))
+    np.testing.assert_allclose(found["F2"], np.mean(problem.rule.force(x, targets) ** 2, axis=1))
+    np.testing.assert_allclose(found["Et"], np.mean((targets - x) ** 2, axis=1) / 2)
+    y = np.einsum("spj,sj->sp", X, B[:, :10])
+    assert 0.1 < np.std(targets - y) < 1.0  # the noise in the targets
+    seen = net.activations(net.step / 10)
+    np.testing.assert_allclose(seen["x"], x)
+    np.testing.assert_allclose(seen["y"], y, rtol=1e-6)
+
+
+def test_waves_give_the_same_numbers():
+    problem = mp.Problem(mp.Teacher(1.0), mp.Adatron(), rate=1.0, decay=0.2)
+    method = mp.Simulation(n=8, samples=5, seed=3, device="cuda")
+    whole = mp.solve(problem, [0.5, 1.0], method, two_time=True)
+    card.ENOUGH = card.MOST = 2
+    told = []
+    parts = mp.solve(problem, [0.5, 1.0], method, two_time=True, progress=told.append)
+    card.ENOUGH, card.MOST = 2048, 16_384
+    assert len(told) == 3
+    for name in ("R", "Q", "F2", "Et", "Eg", "C", "R_se", "F2_se"):
+        np.testing.assert_allclose(parts[name], whole[name], rtol=1e-12)
+    np.testing.assert_allclose(np.diagonal(whole.C), whole.Q, rtol=1e-5)
+
+
+def test_averaged_weights():
+    problem = mp.Problem(mp.Teacher(1.0), mp.Adaline(), rate=1.0, decay=0.5)
+    method = mp.Simulation(n=8, samples=2, seed=2, settle=1.0, device="cuda", precision="float64")
+    found = mp.steady_state(problem, method, window=1.0)
+    net = networks.Networks(method, problem, 0, 2, (None, None))
+    net.draw()
+    path = replay(net, problem, net.order.copy_to_host()[:, :16])
+    mean = path[:, 9:17].mean(axis=1)
+    np.testing.assert_allclose(found.Q, np.mean(np.sum(mean**2, axis=1)), rtol=1e-6)
+
+
+def test_given_data():
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((9, 5)), rng.standard_normal(5)
+    data = mp.Dataset(X[:6], X[:6] @ w, X[6:], X[6:] @ w, task="regression")
+    problem = mp.Problem(data, mp.Adaline(), rate=0.5, decay=0.1)
+    method = mp.Simulation(samples=2, device="cuda", precision="float64", sequence="fixed")
+    found = mp.solve(problem, [0.6, 1.2], method)
+    given = (networks.Examples.given(data.X, data.y, "float64"), None)
+    net = networks.Networks(method._on(problem), problem, 0, 2, given)
+    net.draw()
+    path = replay(net, problem, net.order.copy_to_host())[:, [3, 6]]
+    square = np.mean((data.y_test - path @ data.X_test.T) ** 2, axis=(0, 2))
+    np.testing.assert_allclose(found.F2_test, square, rtol=1e-6)
+    np.testing.assert_allclose(found.Q, np.mean(np.sum(path**2, axis=2), axis=0), rtol=1e-6)
+
+
+def test_divergence_is_counted_and_nan_is_named():
+    problem = mp.Problem(mp.Teacher(0.5, "regression"), mp.Adaline(), rate=60.0)
+    found = mp.solve(problem, [1.0, 20.0], mp.Simulation(n=8, samples=3, device="cuda"))
+    assert int(found.diverged[-1]) == 3
+    assert np.isinf(found.Q[-1])
+    broken = mp.Rule(lambda x, target: 1.0 if x < 0.2 else np.nan, lambda x, target: 0.0 * x)
+    method = mp.Simulation(n=8, samples=3, device="cuda")
+    try:
+        mp.solve(problem.replace(rule=broken, rate=5.0), [4.0], method)
+    except ValueError as error:
+        assert "NaN" in str(error)
+    else:
+        raise AssertionError("NaN was not noticed")
+
+
+if __name__ == "__main__":
+    found = {}
+    for name, check in list(globals().items()):
+        if name.startswith("test_"):
+            try:
+                check()
+                found[name] = ""
+            except Exception:
+                found[name] = traceback.format_exc()
+    print(json.dumps(found))

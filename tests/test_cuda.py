@@ -1,0 +1,88 @@
+"""Simulation on a card, without one: numba's simulator runs the kernels, numpy replays them."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import manypass as mp
+from manypass import card
+
+PROGRAM = Path(__file__).with_name("simulated_card.py")
+CHECKS = [
+    node.name
+    for node in ast.parse(PROGRAM.read_text(encoding="utf-8")).body
+    if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+]
+PROBLEM = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.0, decay=0.8)
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    command = [sys.executable, "-W", "error", str(PROGRAM)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.xdist_group("card")
+@pytest.mark.parametrize("check", CHECKS)
+def test_in_the_simulator(check, simulated):
+    assert not simulated[check]
+
+
+@pytest.fixture
+def no_card(monkeypatch):
+    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+    for look in (card.kernels_missing, card.arrays_missing):
+        look.cache_clear()
+    yield monkeypatch
+    for look in (card.kernels_missing, card.arrays_missing):
+        look.cache_clear()
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(no_card):
+    no_card.setattr(card, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"numba-cuda is missing: pip install 'manypass\[cuda\]'"):
+        mp.solve(PROBLEM, [1], mp.Simulation(device="cuda"))
+
+
+def test_no_driver_is_one_line(no_card):
+    if os.path.exists("/dev/nvidia0"):
+        pytest.skip("there is a card")
+    no_card.setattr(card, "find_spec", lambda name: name)
+    with pytest.raises(ValueError, match=r"device='cuda' cannot be served: .*; device='cpu'") as e:
+        mp.solve(PROBLEM, [1], mp.Simulation(device="cuda"))
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("problem", "method", "named"),
+    [
+        (PROBLEM.replace(mode="batch"), mp.Simulation(device="cuda"), "`mode` = 'batch'"),
+        (PROBLEM, mp.Simulation(device="cuda", response=True, precision="float64"), "`response`"),
+        (PROBLEM, mp.Simulation(device="cuda", n=20_000), "`n` = 20000"),
+        (PROBLEM, mp.Exact(device="cuda"), "serves on-line learning on a Dataset"),
+    ],
+)
+def test_what_a_card_does_not_serve_is_refused_by_name(problem, method, named):
+    with pytest.raises(ValueError, match=named):
+        mp.solve(problem, [1], method)
+
+
+def test_unknown_devices_are_refused():
+    for make in (mp.Simulation, mp.Exact):
+        with pytest.raises(ValueError, match=r"`device` must be one of .*cuda.*, got 'tpu'"):
+            make(device="tpu")
+    with pytest.raises(ValueError, match="`device`"):
+        mp.critical_rate(PROBLEM, device="gpu")
+
+
+def test_precision_depends_on_the_device():
+    assert mp.Simulation().number == "float64"
+    assert mp.Simulation(device="cuda").number == "float32"
+    assert mp.Simulation(device="cuda", precision="float64").number == "float64"

@@ -121,6 +121,7 @@ def run_advise(arguments: argparse.Namespace) -> None:
         problem,
         passes=arguments.passes,
         batch_size=arguments.batch_size,
+        objective=arguments.objective,
         holdout=arguments.holdout,
         seed=arguments.seed,
     )
@@ -128,6 +129,8 @@ def run_advise(arguments: argparse.Namespace) -> None:
     if arguments.out:
         results.save(found, arguments.out)
     print(text(found))
+    if "rate" not in entries:
+        print(f"start: half the critical rate, {problem.rate:.5g}, since no --rate was given")
 
 
 def run_sweep(arguments: argparse.Namespace) -> None:

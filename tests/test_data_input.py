@@ -222,7 +222,14 @@ def test_commands(files, capsys):
         "v/v_c",
     ]
     main(["advise", *flags(files), "--passes", "1", "--out", str(files / "a.csv")])
-    assert "SGDRegressor" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "SGDRegressor" in said
+    assert "smallest F2_test, the mean squared error on 25% of the data, held out" in said
+    assert "start: half the critical rate, " in said
+    main(["advise", *flags(files), "--passes", "1", "--rate", "0.1", "--objective", "Eg"])
+    said = capsys.readouterr().out
+    assert "smallest Eg, the error rate" in said
+    assert "start: half" not in said
     (files / "p.toml").write_text(
         f"rule = 'adaline'\nrate = 0.05\ndecay = 0.1\n"
         f"data = {{ path = '{files / 'train.csv'}', target = 'good' }}\n"

@@ -234,15 +234,24 @@ def test_a_messy_file_on_the_command_line_in_toml_and_in_sweeps(messy, capsys):
 
 def test_the_command_line_says_what_it_took_for_granted(tmp_path, capsys):
     for name, y, words in (
-        ("zero.csv", UP.astype(int), "classification of 'y', 1 as +1, all else as -1\n`y` (column"),
+        (
+            "zero.csv",
+            UP.astype(int),
+            "classification of 'y', 1 as +1, all else as -1\nnote: `y` (column",
+        ),
         ("number.csv", NUMBERS, "regression of 'y'\n"),
-        ("two.csv", UP + 1, "regression of 'y'\n`y` (column 'y') has the values 1 and 2 alone"),
+        (
+            "two.csv",
+            UP + 1,
+            "regression of 'y'\nnote: `y` (column 'y') has the values 1 and 2 alone",
+        ),
     ):
         FRAME.assign(y=y).to_csv(tmp_path / name, index=False)
         main(["critical-rate", "--data", str(tmp_path / name), "--target", "y"])
         found = capsys.readouterr()
         assert words in found.err
         assert found.out.startswith("v_c = ")
+        assert ("--positive" in found.err) == ("note" in words)
 
 
 def test_endings_and_separators(tmp_path):

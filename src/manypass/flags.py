@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from manypass.problem import Problem
 
 DATA_FLAGS = ("alpha", "task", "noise")
-FILE_ONLY = ("target", "test", "standardize", "intercept", "drop", "drop_constant", "one_hot")
-FILE_ONLY += ("positive", "sep", "encoding")
+TIDY_FLAGS = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
+FILE_ONLY = ("target", "test", "standardize", "intercept", *TIDY_FLAGS)
 FILE_FLAGS = ("path", "task", *FILE_ONLY)
 RULE_FLAGS = ("kappa", "width")
 PROBLEM_FLAGS = ("rate", "decay", "temperature", "mode")
@@ -239,7 +240,7 @@ def describe(problem: Problem) -> None:
     """Say on stderr as what one's own data were taken, once there is an answer about them."""
     summary = getattr(problem.data, "summary", None)
     if summary:
-        print(summary, file=sys.stderr)
+        print(re.sub("`(positive|task)`", r"--\1", summary), file=sys.stderr)
 
 
 def read_times(text: str) -> Array:

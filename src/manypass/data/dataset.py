@@ -195,7 +195,7 @@ class Dataset:
         classes = "" if self.positive is None else f", {self.positive!r} as +1, all else as -1"
         return (
             f"{self.path or 'data'}: {self.p} examples of {self.n} features{test}; "
-            f"{self.task}{target}{classes}" + (f"\n{self.remark}" if self.remark else "")
+            f"{self.task}{target}{classes}" + (f"\nnote: {self.remark}" if self.remark else "")
         )
 
     @cached_property

@@ -46,7 +46,7 @@ def read(y: Any, y_test: Any, label: str | None, task: str, positive: Any) -> Ta
                 f"{pair[0]!r} as -1 and {positive!r} as +1. Say so by `positive`"
             )
             if parts[0].dtype.kind != "O":
-                remark += ", or say that `task` is 'regression'"
+                remark += ", or say `task` 'regression'"
     signs = [np.where(each, 1.0, -1.0) for each in hit]
     for each in signs:
         each.setflags(write=False)
@@ -63,7 +63,7 @@ def _numbers(parts: list[Any], label: str | None, task: str) -> Targets:
             remark = (
                 f"{_called(label)} has the values {held[0]:g} and {held[1]:g} alone: taken as "
                 f"regression. If these are classes, name the one that is +1 by `positive`; if "
-                f"not, say that `task` is 'regression'"
+                f"not, say `task` 'regression'"
             )
     if task == "classification":
         for name, values in zip(("y", "y_test"), found, strict=False):

@@ -13,8 +13,8 @@ from manypass.data.dataset import ALIVE, Dataset
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
 FORMATS = (*SEPARATORS, ".parquet")
 TYPED = {"tab": "\t", "\\t": "\t"}  # what can be typed in a shell
-SETTINGS = ("path", "target", "test", "task", "standardize", "intercept")
-SETTINGS += ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
+TIDYING = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
+SETTINGS = ("path", "target", "test", "task", "standardize", "intercept", *TIDYING)
 DESCRIPTION = ("examples", "features", "test_examples", "names", "hash")
 
 

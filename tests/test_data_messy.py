@@ -89,6 +89,7 @@ BAD = [
     ((FRAME.assign(k="u"), SIGNS), {}, "got 'u' in column 'k': encode it .`one_hot`. or leave it"),
     ((FRAME[["a"]] * 0, SIGNS), {"drop_constant": True}, "`drop_constant` leaves nothing"),
     ((X, SIGNS), {"one_hot": True}, "`one_hot` needs frames"),
+    ((FRAME.set_axis(list("aab"), axis=1), SIGNS), {"one_hot": "b"}, "`X` has two columns 'a'"),
     ((FRAME, SIGNS), {"one_hot": "k"}, "`one_hot` must name columns of `X`, got 'k'"),
     ((X, SIGNS), {"drop_constant": 1}, "`drop_constant` must be True or False, got 1"),
 ]

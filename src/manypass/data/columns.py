@@ -35,9 +35,7 @@ def inputs(argument: str, table: Any, names: Names) -> tuple[Any, Names]:
     """Return a p × N array of floats (or a sparse one) of one's own, and the column names."""
     if is_frame(table):
         labels = tuple(str(name) for name in table.columns)
-        for label, count in Counter(labels).items():
-            if count > 1:
-                raise ValueError(f"`{argument}` has two columns {label!r}")
+        check_distinct(argument, table)
         parts = [numbers(argument, table[name], label=repr(str(name))) for name in table.columns]
         if not parts:
             raise ValueError(f"`{argument}` has no columns besides the target")
@@ -60,6 +58,13 @@ def inputs(argument: str, table: Any, names: Names) -> tuple[Any, Names]:
         )
     _check_finite(argument, table, names)
     return table, names
+
+
+def check_distinct(argument: str, table: Any) -> None:
+    """Refuse a frame with two columns of one name."""
+    for label, count in Counter(map(str, table.columns)).items():
+        if count > 1:
+            raise ValueError(f"`{argument}` has two columns {label!r}")
 
 
 def numbers(argument: str, values: Any, label: str | None = None) -> Array:

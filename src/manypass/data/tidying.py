@@ -52,6 +52,9 @@ def tidy(
     """Return X, X_test with the columns of X in their order, and the names, as asked for."""
     if (drop or drop_constant) and not columns.is_frame(X) and not columns.is_sparse(X):
         X = columns.dense("X", X)
+    for argument, table in (("X", X), ("X_test", X_test)):
+        if columns.is_frame(table):
+            columns.check_distinct(argument, table)
     if drop:
         X, X_test, names = without(X, X_test, names, drop)
     X_test = preparing.in_order(X_test, tuple(held_by(X)) if columns.is_frame(X) else names)
@@ -65,15 +68,17 @@ def tidy(
 def without(X: Any, X_test: Any, names: columns.Names, drop: tuple[str, ...]) -> Any:
     """Return X, X_test and the names without some columns, which X must have."""
     held = held_by(X, names)
+    known = set(held)
     for name in drop:
-        if name not in held:
+        if name not in known:
             raise ValueError(
                 f"`drop` must name columns of `X`, got {name!r}: it has {', '.join(held):.200}"
             )
-    keep = [i for i, name in enumerate(held) if name not in drop]
+    unwanted = set(drop)
+    keep = [i for i, name in enumerate(held) if name not in unwanted]
     if columns.is_frame(X_test):
         others = [str(name) for name in X_test.columns]
-        X_test = _take(X_test, [i for i, name in enumerate(others) if name not in drop])
+        X_test = _take(X_test, [i for i, name in enumerate(others) if name not in unwanted])
     elif X_test is not None:
         X_test = _take(X_test, keep, len(held))
     return _take(X, keep), X_test, None if names is None else tuple(names[i] for i in keep)

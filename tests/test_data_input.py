@@ -1,5 +1,6 @@
 """Data as users bring them: arrays, frames, sparse matrices, files, the command line."""
 
+import gc
 import json
 import pickle
 
@@ -221,7 +222,14 @@ def test_commands(files, capsys):
         "v/v_c",
     ]
     main(["advise", *flags(files), "--passes", "1", "--out", str(files / "a.csv")])
-    assert "SGDRegressor" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "SGDRegressor" in said
+    assert "smallest F2_test, the mean squared error on 25% of the data, held out" in said
+    assert "start: half the critical rate, " in said
+    main(["advise", *flags(files), "--passes", "1", "--rate", "0.1", "--objective", "Eg"])
+    said = capsys.readouterr().out
+    assert "smallest Eg, the error rate" in said
+    assert "start: half" not in said
     (files / "p.toml").write_text(
         f"rule = 'adaline'\nrate = 0.05\ndecay = 0.1\n"
         f"data = {{ path = '{files / 'train.csv'}', target = 'good' }}\n"
@@ -235,7 +243,10 @@ def test_commands(files, capsys):
     [
         (["--target", "bad"], "--target must be a column of the --data"),
         (["--data", "none.csv"], "--data: there is no file 'none.csv'"),
-        (["--data", "x.txt"], "--data must end in .csv or .parquet, got 'x.txt'"),
+        (
+            ["--data", "x.txt"],
+            "--data must end in .csv, .tsv, .csv.gz, .tsv.gz, .parquet, got 'x.txt'",
+        ),
         (["--alpha", "2"], "--alpha (got 2.0) describes a teacher, not --data"),
         (["--task", "sort"], "--task must be one of"),
         (["--method", "dmft"], "DMFT() is a theory of random examples"),
@@ -287,3 +298,18 @@ def test_pictures_have_an_axis_in_passes():
     assert len(mp.plot.overview(theory).axes) == 2
     teacher = mp.Problem(mp.Teacher(1.0), mp.Adaline(), rate=0.5)
     assert not mp.plot.curves(mp.solve(teacher, [1, 2])).child_axes
+
+
+def test_a_map_of_a_sweep_over_data_in_memory_has_its_line(tmp_path):
+    data = mp.Dataset(X, Y)
+    problem = mp.Problem(data, mp.Adaline(), rate=0.01)
+    grid = mp.Grid(problem, rate=[0.01, 0.02, 0.04], decay=[0.1, 0.2])
+    found = mp.sweep(grid, workers=1, out=tmp_path)
+    line = mp.plot.heatmap(found, "F2").lines[0]
+    limits = [mp.critical_rate(problem.replace(decay=d)) for d in (0.1, 0.2)]
+    np.testing.assert_allclose(line.get_xdata(), limits)
+    assert mp.problem_of(found) == problem  # the data are in memory
+    del data, problem, grid
+    gc.collect()
+    with pytest.warns(UserWarning, match=r"no line v_c: .*came from memory.*problem_of"):
+        assert not mp.plot.heatmap(mp.load(tmp_path / "sweep.nc"), "F2").lines

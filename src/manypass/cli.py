@@ -127,6 +127,11 @@ def parser() -> Parser:
         default=0.25,
         help="share to test on without --test (default: 0.25)",
     )
+    advice.add_argument(
+        "--objective",
+        default="F2_test",
+        help="what to minimise: F2_test, the mean squared error (default), or Eg, the error rate",
+    )
     advice.add_argument("--seed", type=int, default=0, help="of the share held out (default: 0)")
     advice.add_argument("--out", help="write the numbers as .nc, .csv or .json")
 

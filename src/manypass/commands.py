@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from manypass.flags import (
     check_suffix,
+    describe,
     fail,
+    make_problem,
     read_entries,
     read_method,
     read_problem,
@@ -50,6 +52,7 @@ def run_solve(arguments: argparse.Namespace) -> None:
 
     method, progress = read_method(arguments, problem), sys.stderr.isatty()
     found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
+    describe(problem)
     if arguments.out:
         results.save(found, arguments.out)
     if arguments.plot:
@@ -79,6 +82,7 @@ def run_steady(arguments: argparse.Namespace) -> None:
     from manypass import results, verbs
 
     found = verbs.steady_state(problem, read_method(arguments, problem), window=arguments.window)
+    describe(problem)
     if arguments.out:
         results.save(found, arguments.out)
     for name, value in found.data_vars.items():
@@ -89,11 +93,11 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
     """Print v_c; with a rate, also v/v_c and the slow mode."""
     from manypass import verbs
     from manypass.data.dataset import Dataset
-    from manypass.problem import Problem
 
     entries = read_entries(arguments)
-    problem = Problem.from_dict({"rate": 1.0, **entries})
+    problem = make_problem({"rate": 1.0, **entries})
     limit = verbs.critical_rate(problem, device=arguments.device)
+    describe(problem)
     given = isinstance(problem.data, Dataset)
     print(f"v_c = {limit:.6g}" if given else f"v_c = {limit:.6f}")
     if "rate" in entries:
@@ -108,22 +112,25 @@ def run_advise(arguments: argparse.Namespace) -> None:
     from manypass import results
     from manypass.data.advice import advise, text
     from manypass.data.solution import critical_rate
-    from manypass.problem import Problem
 
     entries = read_entries(arguments)
-    problem = Problem.from_dict({"rate": 1.0, **entries})
+    problem = make_problem({"rate": 1.0, **entries})
     if "rate" not in entries:
         problem = problem.replace(rate=critical_rate(problem, arguments.batch_size) / 2)
     found = advise(
         problem,
         passes=arguments.passes,
         batch_size=arguments.batch_size,
+        objective=arguments.objective,
         holdout=arguments.holdout,
         seed=arguments.seed,
     )
+    describe(problem)
     if arguments.out:
         results.save(found, arguments.out)
     print(text(found))
+    if "rate" not in entries:
+        print(f"start: half the critical rate, {problem.rate:.5g}, since no --rate was given")
 
 
 def run_sweep(arguments: argparse.Namespace) -> None:
@@ -156,6 +163,7 @@ def run_sweep(arguments: argparse.Namespace) -> None:
             )
     except KeyboardInterrupt as stop:
         fail(f"interrupted: {' '.join(stop.__notes__)}", 130)
+    describe(plan.grid.problem)
     for line in closing_table(found):
         print(line)
     print(f"{Path(arguments.out) / 'sweep.nc'}: {dict(found.sizes)}")

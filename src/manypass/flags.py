@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from manypass.problem import Problem
 
 DATA_FLAGS = ("alpha", "task", "noise")
-FILE_FLAGS = ("path", "target", "test", "task", "standardize", "intercept")
+TIDY_FLAGS = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
+FILE_ONLY = ("target", "test", "standardize", "intercept", *TIDY_FLAGS)
+FILE_FLAGS = ("path", "task", *FILE_ONLY)
 RULE_FLAGS = ("kappa", "width")
 PROBLEM_FLAGS = ("rate", "decay", "temperature", "mode")
 MOST_TIMES = 10**6
@@ -53,14 +56,29 @@ def problem_flags() -> argparse.ArgumentParser:
     group.add_argument("--alpha", type=float, help="examples per weight, p/N")
     group.add_argument("--rate", type=float, help="learning rate v")
     own = flags.add_argument_group("your own data, instead of --alpha and --noise")
-    own.add_argument("--data", dest="path", metavar="FILE", help="training set, .csv or .parquet")
+    own.add_argument(
+        "--data", dest="path", metavar="FILE", help="training set: .csv, .tsv, .csv.gz or .parquet"
+    )
     own.add_argument("--target", metavar="COLUMN", help="the column that holds the targets")
     own.add_argument("--test", metavar="FILE", help="test set, with the same columns")
     for name, text in (
         ("standardize", "features to mean 0, variance 1 over the training set"),
         ("intercept", "add a feature that is always 1"),
+        ("drop-constant", "leave out columns that are empty or the same in all rows"),
     ):
         own.add_argument(f"--{name}", action="store_true", default=None, help=text)
+    own.add_argument("--drop", type=_columns, metavar="A,B", help="columns to leave out")
+    own.add_argument(
+        "--one-hot",
+        type=_columns,
+        nargs="?",
+        const=True,
+        metavar="A,B",
+        help="columns of categories, each to become a feature 0 or 1; alone: all that hold text",
+    )
+    own.add_argument("--positive", metavar="LABEL", help="the target that is +1; others are -1")
+    own.add_argument("--sep", help="between the entries of a line: one character, or tab")
+    own.add_argument("--encoding", help="of text files, such as latin-1 (default: utf-8)")
     group.add_argument("--decay", type=float, help="weight decay lambda (default: 0)")
     group.add_argument("--task", help="classification (default) or regression")
     group.add_argument("--noise", type=float, help="noise in the targets, epsilon (default: 0)")
@@ -69,6 +87,10 @@ def problem_flags() -> argparse.ArgumentParser:
     group.add_argument("--kappa", type=float, help="margin of adatron and perceptron")
     group.add_argument("--width", type=float, help="width of huber")
     return flags
+
+
+def _columns(text: str) -> list[str]:
+    return text.split(",")
 
 
 def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
@@ -195,10 +217,10 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
     own = arguments.path or (isinstance(data, dict) and "path" in data)
     if own and not (isinstance(data, dict) and "path" in data):
         data = {}  # a file of examples instead of the file's teacher
-    for flag in ("alpha", "noise") if own else ("target", "test", "standardize", "intercept"):
+    for flag in ("alpha", "noise") if own else FILE_ONLY:
         if (value := getattr(arguments, flag)) is not None:
             why = "describes a teacher, not --data" if own else "needs --data"
-            raise ValueError(f"--{flag} (got {value!r}) {why}")
+            raise ValueError(f"--{flag.replace('_', '-')} (got {value!r}) {why}")
     data = overlay(data, FILE_FLAGS if own else DATA_FLAGS)
     merged: dict[str, Any] = overlay(entries, PROBLEM_FLAGS) | {"rule": rule, "data": data}
     return merged
@@ -206,9 +228,25 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def read_problem(arguments: argparse.Namespace) -> Problem:
     """Make the problem that the file and the flags describe."""
+    return make_problem(read_entries(arguments))
+
+
+def make_problem(entries: dict[str, Any]) -> Problem:
+    """Make a problem in silence; `describe` then says what was made of the data."""
+    import warnings
+
     from manypass.problem import Problem
 
-    return Problem.from_dict(read_entries(arguments))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return Problem.from_dict(entries)
+
+
+def describe(problem: Problem) -> None:
+    """Say on stderr as what one's own data were taken, once there is an answer about them."""
+    summary = getattr(problem.data, "summary", None)
+    if summary:
+        print(re.sub("`(positive|task)`", r"--\1", summary), file=sys.stderr)
 
 
 def read_times(text: str) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,6 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 
 from manypass import results, verbs
-from manypass.rules import Adaline
 
 NAMES = {"rate": "$v$", "decay": r"$\lambda$", "alpha": r"$\alpha$", "noise": r"$\epsilon$"}
 NAMES |= {"temperature": "$T$", "window": r"$\tau$", "kappa": r"$\kappa$", "t": "$t$"}
@@ -25,6 +26,8 @@ def heatmap(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw one result of a sweep as a map of two fields; on a (v, λ) map also the line v_c.
+
+    The line needs the problem's data: those of a `Dataset` must be in memory or in their file.
 
     Parameters
     ----------
@@ -142,8 +145,13 @@ def _axis(ax: Axes, which: str, coordinate: xr.DataArray) -> None:
 
 def _critical_line(ax: Axes, result: xr.Dataset, x: str, values: xr.DataArray) -> None:
     """Draw v_c(λ), beyond which there is no steady state."""
-    problem = results.problem_of(result)
-    if not isinstance(problem.rule, Adaline) or problem.mode != "online":
+    entry = json.loads(result.attrs["problem"])
+    if entry["rule"]["name"] != "adaline" or entry["mode"] != "online":
+        return
+    try:
+        problem = results.problem_of(result)
+    except ValueError as error:  # the data are gone, the map is still worth its place
+        warnings.warn(f"no line v_c: {error}", stacklevel=3)
         return
     decays = values["decay"].values
     limits = [verbs.critical_rate(problem.replace(decay=decay)) for decay in decays]

@@ -85,8 +85,8 @@ def problem_of(result: xr.Dataset | xr.DataArray, data: Dataset | None = None) -
     """Restore the problem that a result, fresh or opened from a file, answers.
 
     A result about a `Dataset` holds a description of the data, not the numbers. They are read
-    again if they came from a file; otherwise give them as `data`. Either way their hash must
-    be that of the result.
+    again if they came from a file, and found while they are in memory; otherwise give them as
+    `data`. In any case their hash must be that of the result.
 
     Examples
     --------

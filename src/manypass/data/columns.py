@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,11 @@ def is_frame(table: Any) -> bool:
     return hasattr(table, "columns") and hasattr(table, "dtypes")
 
 
+def is_indexed(table: Any) -> bool:
+    """Whether this is a pandas frame or series, whose rows have labels."""
+    return hasattr(table, "index") and hasattr(table, "loc")
+
+
 def is_sparse(table: Any) -> bool:
     """Whether this is a scipy sparse matrix or array."""
     return hasattr(table, "tocsr") and hasattr(table, "nnz")
@@ -29,9 +35,7 @@ def inputs(argument: str, table: Any, names: Names) -> tuple[Any, Names]:
     """Return a p × N array of floats (or a sparse one) of one's own, and the column names."""
     if is_frame(table):
         labels = tuple(str(name) for name in table.columns)
-        for label in labels:
-            if labels.count(label) > 1:
-                raise ValueError(f"`{argument}` has two columns {label!r}")
+        check_distinct(argument, table)
         parts = [numbers(argument, table[name], label=repr(str(name))) for name in table.columns]
         if not parts:
             raise ValueError(f"`{argument}` has no columns besides the target")
@@ -42,7 +46,7 @@ def inputs(argument: str, table: Any, names: Names) -> tuple[Any, Names]:
         table.sum_duplicates()
         table.data.setflags(write=False)
     else:
-        table = _dense(argument, table)
+        table = dense(argument, table)
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(
             f"`{argument}` must be examples × features, at least one of each, "
@@ -56,20 +60,29 @@ def inputs(argument: str, table: Any, names: Names) -> tuple[Any, Names]:
     return table, names
 
 
+def check_distinct(argument: str, table: Any) -> None:
+    """Refuse a frame with two columns of one name."""
+    for label, count in Counter(map(str, table.columns)).items():
+        if count > 1:
+            raise ValueError(f"`{argument}` has two columns {label!r}")
+
+
 def numbers(argument: str, values: Any, label: str | None = None) -> Array:
     """Return one column of floats; `label` is how to call it."""
+    check_mask(argument, values)
     where = f" in column {label}" if label else ""
     try:
         plain = np.asarray(values)
         if plain.dtype.kind == "O":  # frames with missing entries: pd.NA and None
-            plain = np.array([np.nan if _missing(v) else v for v in plain.ravel()])
+            plain = np.array([np.nan if missing(v) else v for v in plain.ravel()])
         if plain.dtype.kind not in "biuf":
             raise TypeError
     except (TypeError, ValueError):
         flat = np.asarray(values, dtype=object).ravel()
         odd = next((v for v in flat if not isinstance(v, int | float | np.number)), flat[:1])
         raise ValueError(
-            f"`{argument}` must be numbers, got {odd!r:.60}{where}: encode or drop it"
+            f"`{argument}` must be numbers, got {odd!r:.60}{where}: encode it (`one_hot`) or "
+            f"leave it out (`drop`)"
         ) from None
     if plain.ndim == 2 and plain.shape[1] == 1:
         plain = plain[:, 0]
@@ -98,25 +111,43 @@ def check_classes(argument: str, values: Array, label: str | None) -> None:
         where = f" (column {label})" if label else ""
         raise ValueError(
             f"`{argument}`{where} must be -1 or +1 for task 'classification', got "
-            f"{values[bad[0]]:g} in row {bad[0]}: map the classes to -1 and +1, or take "
+            f"{values[bad[0]]:g} in row {bad[0]}: name the class that is +1 by `positive`, or take "
             f"task='regression'"
         )
 
 
+def constant(table: Any) -> Any:
+    """Say of each column of an array whether it is empty or the same in all rows."""
+    if is_sparse(table):
+        low, high = (np.ravel(m.toarray()) for m in (table.min(axis=0), table.max(axis=0)))
+        return low == high
+    plain = np.asarray(table)
+    if plain.ndim != 2 or 0 in plain.shape or plain.dtype.kind not in "biuf":
+        return np.zeros(plain.shape[1:2] or 0, bool)  # refused elsewhere
+    return (plain == plain[:1]).all(axis=0) | (plain != plain).all(axis=0)
+
+
 def check_not_constant(argument: str, table: Any, names: Names) -> None:
     """Refuse columns that say nothing, or that stand for an intercept."""
-    if is_sparse(table):
-        low, high = (
-            np.asarray(m.toarray()).ravel() for m in (table.min(axis=0), table.max(axis=0))
-        )
-    else:
-        low, high = table.min(axis=0), table.max(axis=0)
-    flat = np.flatnonzero(low == high)
+    flat = np.flatnonzero(constant(table))
     if flat.size:
         more = f" and {flat.size - 1} more" if flat.size > 1 else ""
         raise ValueError(
             f"`{argument}`: column {label_of(names, int(flat[0]))}{more} is constant "
-            f"({low[flat[0]]:g}): drop it, and for an intercept say intercept=True"
+            f"({table[0, flat[0]]:g}): drop it, or all such by `drop_constant`; for an intercept "
+            f"say intercept=True"
+        )
+
+
+def check_mask(argument: str, values: Any) -> None:
+    """Refuse a masked array that masks anything: its numbers are there, but not to be used."""
+    rows = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+        masked = np.argwhere(np.ma.getmaskarray(np.ma.array(values)))
+        where = ", column ".join(map(str, masked[0]))
+        raise ValueError(
+            f"`{argument}` must have no masked entries, got {len(masked)}, the first in row "
+            f"{where}: drop these rows, or fill them"
         )
 
 
@@ -132,7 +163,9 @@ def row_blocks(table: Any) -> Iterator[Array]:
         yield np.ascontiguousarray(part.toarray() if is_sparse(part) else part)
 
 
-def _dense(argument: str, table: Any) -> Array:
+def dense(argument: str, table: Any) -> Array:
+    """Return a table as floats of one's own."""
+    check_mask(argument, table)
     try:
         plain = np.asarray(table)
         if plain.dtype.kind not in "biuf":
@@ -155,14 +188,20 @@ def _check_finite(argument: str, table: Any, names: Names) -> None:
             row, column = bad[0]
             value = part[row, column]
             what = "is missing" if np.isnan(value) else f"is {value:g}"
+            where, remedy = f"{what} in row {start + row}", "fill it or drop the row"
+            if not is_sparse(table) and np.isnan(table[:, column]).all():
+                where, remedy = "is empty", "drop it, or all such by `drop_constant`"
             raise ValueError(
                 f"`{argument}` must be finite numbers, but column {label_of(names, int(column))} "
-                f"{what} in row {start + row}: fill it or drop the row"
+                f"{where}: {remedy}"
             )
         start += len(part)
 
 
-def _missing(value: Any) -> bool:
+def missing(value: Any) -> bool:
+    """Whether an entry of a frame is missing: None, NaN, pd.NA, pd.NaT."""
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -170,9 +209,12 @@ def _describe(table: Any) -> str:
     if is_sparse(table):
         return "a sparse matrix of another kind"
     plain = np.asarray(table, dtype=object) if isinstance(table, list | tuple) else table
-    odd = [v for v in np.ravel(np.asarray(plain, dtype=object)) if not _is_number(v)]
+    odd = [v for v in np.ravel(np.asarray(plain, dtype=object)) if not is_number(v)]
     return f"{odd[0]!r:.60}" if odd else f"{table!r:.60}"
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, np.complexfloating)
+def is_number(value: Any) -> bool:
+    """Whether an entry is a real number or a boolean."""
+    return isinstance(value, int | float | np.number | np.bool_) and not isinstance(
+        value, np.complexfloating
+    )

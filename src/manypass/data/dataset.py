@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import KW_ONLY, dataclass, fields
+import sys
+import warnings
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from manypass import checks
-from manypass.data import columns, preparing
+from manypass.data import columns, labels, preparing, tidying
 from manypass.data.principal import Principal, principal
 
 TASKS = ("classification", "regression")
+ALIVE: WeakValueDictionary[str, Dataset] = WeakValueDictionary()  # by hash, to be found again
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,12 +29,14 @@ class Dataset:
     X : array_like, pandas.DataFrame or scipy sparse matrix
         Training inputs, examples × features.
     y : array_like, or the name of a column of X
-        Training targets.
+        Training targets: numbers, or two labels of any kind. If X and y both have an index
+        (pandas), it says which belong together.
     X_test, y_test : optional
         A test set, likewise. If `y` is a name, `X_test` has that column too and needs no
         `y_test`.
     task : {"classification", "regression"}, optional
-        Classification has targets −1 and +1. By default it is that if all targets are.
+        Classification has targets −1 and +1. By default it is that if all targets are; also if
+        they are 0 and 1, booleans or two texts, with a warning that says so.
     standardize : bool
         Shift and scale every feature to mean 0 and variance 1 over the training set, and the test
         set by the same numbers.
@@ -38,6 +44,15 @@ class Dataset:
         Add a feature that is always 1, the last; its weight decays like all others.
     names : sequence of str, optional
         Names of the features; a frame brings its own.
+    drop : sequence of str, optional
+        Columns to leave out, by name, or by number if they have no names.
+    drop_constant : bool
+        Leave out the columns that are empty or the same in all rows of the training set.
+    one_hot : sequence of str, or True
+        Columns of categories: each category of the training set becomes a feature
+        'column=category', 0 or 1. True takes every column that holds no number.
+    positive : str, bool or number, optional
+        The label that is +1; all others are −1.
 
     Notes
     -----
@@ -67,42 +82,58 @@ class Dataset:
     standardize: bool = False
     intercept: bool = False
     names: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    drop_constant: bool = False
+    one_hot: bool | tuple[str, ...] = ()
+    positive: Any = None
     target: str | None = None
     path: str | None = None
     test: str | None = None
+    sep: str | None = None
+    encoding: str | None = None
+    remark: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        for flag in ("standardize", "intercept"):
+        for flag in ("standardize", "intercept", "drop_constant"):
             if not isinstance(getattr(self, flag), bool | np.bool_):
                 raise ValueError(f"`{flag}` must be True or False, got {getattr(self, flag)!r}")
         if self.task:
             checks.choice("task", self.task, TASKS)
         self._set(names=None if self.names is None else tuple(map(str, self.names)))
+        drop = tidying.column_list("drop", self.drop)
+        one_hot = self.one_hot
+        if not isinstance(one_hot, bool):
+            one_hot = tidying.column_list("one_hot", one_hot)
         if isinstance(self.y, str):
             self._take_column(self.y)
+        if self.target in drop:
+            raise ValueError(f"`drop` names the target, {self.target!r}")
         label = self.target and repr(self.target)
-        X, names = columns.inputs("X", self.X, self.names)
-        y = columns.targets("y", self.y, label)
-        preparing.same_length("X", X, "y", y)
-        columns.check_not_constant("X", X, names)
-        X_test, y_test = None, None
         if (self.X_test is None) != (self.y_test is None):
             given, missing = ("X_test", "y_test")[:: 1 if self.y_test is None else -1]
             raise ValueError(f"`{given}` is given without `{missing}`")
-        if self.X_test is not None:
-            X_test, _ = columns.inputs("X_test", preparing.in_order(self.X_test, names), names)
-            y_test = columns.targets("y_test", self.y_test, label)
+        y = tidying.aligned("X", self.X, "y", self.y)
+        y_test = tidying.aligned("X_test", self.X_test, "y_test", self.y_test)
+        X, X_test, names = tidying.tidy(
+            self.X,
+            self.X_test,
+            self.names,
+            drop=drop,
+            one_hot=one_hot,
+            drop_constant=bool(self.drop_constant),
+        )
+        X, names = columns.inputs("X", X, names)
+        positive = self.positive.item() if isinstance(self.positive, np.generic) else self.positive
+        y, y_test, task, positive, remark = labels.read(y, y_test, label, self.task, positive)
+        preparing.same_length("X", X, "y", y)
+        columns.check_not_constant("X", X, names)
+        if X_test is not None:
+            X_test, _ = columns.inputs("X_test", X_test, names)
             preparing.same_length("X_test", X_test, "y_test", y_test)
             if X_test.shape[1] != X.shape[1]:
                 raise ValueError(
                     f"`X_test` must have the {X.shape[1]} columns of `X`, got {X_test.shape[1]}"
                 )
-        every = y if y_test is None else np.concatenate((y, y_test))
-        task = self.task or TASKS[int((np.abs(every) != 1).any())]
-        if task == "classification":
-            columns.check_classes("y", y, label)
-            if y_test is not None:
-                columns.check_classes("y_test", y_test, label)
         if self.standardize:
             X, X_test = preparing.standardized(X, X_test)
         if self.intercept:
@@ -111,6 +142,9 @@ class Dataset:
             )
             names = None if names is None else (*names, "intercept")
         self._set(X=X, y=y, X_test=X_test, y_test=y_test, task=task, names=names)
+        self._set(drop=drop, one_hot=one_hot, positive=positive, remark=remark)
+        if remark:
+            warnings.warn(remark, stacklevel=_outside())
 
     def _take_column(self, name: str) -> None:
         """Split the column of targets off the frames."""
@@ -153,6 +187,17 @@ class Dataset:
         """Number of test examples, 0 without a test set."""
         return 0 if self.X_test is None else int(self.X_test.shape[0])
 
+    @property
+    def summary(self) -> str:
+        """Say as what the data are taken."""
+        test = f", {self.p_test} to test on" if self.p_test else ""
+        target = f" of {self.target!r}" if self.target else ""
+        classes = "" if self.positive is None else f", {self.positive!r} as +1, all else as -1"
+        return (
+            f"{self.path or 'data'}: {self.p} examples of {self.n} features{test}; "
+            f"{self.task}{target}{classes}" + (f"\nnote: {self.remark}" if self.remark else "")
+        )
+
     @cached_property
     def hash(self) -> str:
         """SHA-256 of all numbers and the task; the same for equal dense and sparse tables."""
@@ -162,6 +207,7 @@ class Dataset:
                 for block in columns.row_blocks(table):
                     digest.update((block + 0.0).data)  # −0 and 0 are the same number
                 digest.update((values + 0.0).data)
+        ALIVE[digest.hexdigest()] = self
         return digest.hexdigest()
 
     @cached_property
@@ -181,7 +227,7 @@ class Dataset:
         count = min(max(round(share * self.p), 1), self.p - 1)
         test, rest = np.sort(order[:count]), np.sort(order[count:])
         part = object.__new__(Dataset)  # what has been checked is not checked again
-        part._set(**{field.name: getattr(self, field.name) for field in fields(self)})
+        part._set(**{each.name: getattr(self, each.name) for each in fields(self)})
         part._set(X=self.X[rest], y=self.y[rest], X_test=self.X[test], y_test=self.y[test])
         return part
 
@@ -200,6 +246,14 @@ class Dataset:
             "names": None if self.names is None else list(self.names),
             "hash": self.hash,
         }
+        one_hot = self.one_hot if isinstance(self.one_hot, bool) else list(self.one_hot)
+        asked = {
+            "drop": list(self.drop),
+            "drop_constant": bool(self.drop_constant),
+            "one_hot": one_hot,
+        }
+        entry |= {key: value for key, value in asked.items() if value}
+        entry |= {"positive": self.positive, "sep": self.sep, "encoding": self.encoding}
         return {key: value for key, value in entry.items() if value is not None}
 
     def __eq__(self, other: object) -> bool:
@@ -210,8 +264,17 @@ class Dataset:
 
     def __repr__(self) -> str:
         test = f" + {self.p_test} test" if self.p_test else ""
+        classes = "" if self.positive is None else f", {self.positive!r} is +1"
         origin = f", {self.path!r}" if self.path else ""
-        return f"Dataset({self.p} × {self.n}{test}, {self.task}{origin})"
+        return f"Dataset({self.p} × {self.n}{test}, {self.task}{classes}{origin})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def _outside() -> int:
+    """Return the stack level of whoever asked the package for the data set."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals["__name__"].startswith("manypass."):
+        level, frame = level + 1, frame.f_back
+    return level

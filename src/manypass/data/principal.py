@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Principal:
         """Number of directions that the training examples span."""
         return self.h.size
 
-    @property
+    @cached_property
     def H_test(self) -> Array:
         """(1/p) Σ ξξᵀ of the test set."""
         return self.Y_test.T @ self.Y_test / max(self.targets_test.size, 1)

@@ -1,14 +1,20 @@
-"""Data sets from files: CSV and Parquet, by column names."""
+"""Data sets from files: CSV, TSV and Parquet, by column names."""
 
 from __future__ import annotations
 
+import codecs
+import zlib
 from pathlib import Path
 from typing import Any
 
-from manypass.data.dataset import Dataset
+from manypass.data import tidying
+from manypass.data.dataset import ALIVE, Dataset
 
-FORMATS = (".csv", ".parquet")
-SETTINGS = ("path", "target", "test", "task", "standardize", "intercept")
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
+FORMATS = (*SEPARATORS, ".parquet")
+TYPED = {"tab": "\t", "\\t": "\t"}  # what can be typed in a shell
+TIDYING = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
+SETTINGS = ("path", "target", "test", "task", "standardize", "intercept", *TIDYING)
 DESCRIPTION = ("examples", "features", "test_examples", "names", "hash")
 
 
@@ -20,49 +26,69 @@ def read_dataset(
     task: str = "",
     standardize: bool = False,
     intercept: bool = False,
+    drop: Any = (),
+    drop_constant: bool = False,
+    one_hot: Any = (),
+    positive: Any = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> Dataset:
     r"""Read a training set, and perhaps a test set, from files with named columns.
 
     Parameters
     ----------
     path, test : str or path
-        CSV (the first line names the columns) or Parquet, by the ending of the name; Parquet
-        needs pyarrow, which ``pip install 'manypass[data]'`` brings.
+        By the ending of the name CSV or TSV (the first line names the columns), these also
+        compressed (.csv.gz), or Parquet; Parquet needs pyarrow, which
+        ``pip install 'manypass[data]'`` brings.
     target : str
         The column that holds the targets; all others are features.
-    task, standardize, intercept
+    task, standardize, intercept, drop, drop_constant, one_hot, positive
         As for `Dataset`.
+    sep : str, optional
+        What separates the entries of a line: one character, 'tab', or '\s+' for any space; by
+        default a comma, or a tab in TSV.
+    encoding : str, optional
+        Of text files, such as 'latin-1'; by default UTF-8.
 
     Examples
     --------
     >>> import manypass as mp
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "train.csv"
-    >>> _ = path.write_text("size,age,good\n1.5,3,1\n0.5,2,-1\n2.5,9,1\n")
-    >>> data = mp.read_dataset(path, "good")
-    >>> data.names, data.task
-    (('size', 'age'), 'classification')
+    >>> _ = path.write_text("id;size;age;good\n1;1.5;3;yes\n2;0.5;2;no\n3;2.5;9;yes\n")
+    >>> data = mp.read_dataset(path, "good", sep=";", drop=["id"], positive="yes")
+    >>> data.names, data.task, data.y
+    (('size', 'age'), 'classification', array([ 1., -1.,  1.]))
     """
     if not isinstance(target, str):
         raise ValueError(f"`target` must be the name of a column, got {target!r}")
-    train = _table("path", path)
-    other = None if test is None else _table("test", test)
-    for argument, file, table in (("path", path, train), ("test", test, other)):
-        if table is not None and target not in map(str, table.columns):
-            held = ", ".join(map(str, table.columns))
+    drop = tidying.column_list("drop", drop)
+    files = {"path": path} if test is None else {"path": path, "test": test}
+    tables = {name: _table(name, file, sep, encoding, drop) for name, file in files.items()}
+    for name, table in tables.items():
+        held = list(map(str, table.columns))
+        if target not in held:
+            one = "; it is one column: is `sep` right?" if len(held) == 1 else ""
             raise ValueError(
-                f"`target` must be a column of the `{argument}` {str(file)!r}, which has "
-                f"{held:.200}, got {target!r}"
+                f"`target` must be a column of the `{name}` {str(files[name])!r}, which has "
+                f"{', '.join(held):.200}, got {target!r}{one}"
             )
     return Dataset(
-        train,
+        tables["path"],
         target,
-        other,
+        tables.get("test"),
         task=task,
         standardize=standardize,
         intercept=intercept,
+        drop=drop,
+        drop_constant=drop_constant,
+        one_hot=one_hot,
+        positive=positive,
         path=str(path),
         test=None if test is None else str(test),
+        sep=sep,
+        encoding=encoding,
     )
 
 
@@ -73,6 +99,8 @@ def from_dict(entries: dict[str, Any]) -> Dataset:
         if key not in allowed:
             raise ValueError(f"`{key}` is not a field of data: it has {', '.join(SETTINGS)}")
     if "path" not in entries:
+        if (known := ALIVE.get(entries.get("hash", ""))) is not None:
+            return known
         shape = f"{entries.get('examples')} × {entries.get('features')}"
         raise ValueError(
             f"`path` is missing: these data ({shape}) came from memory, not from a file; give "
@@ -94,26 +122,49 @@ def matching(data: Dataset, entries: dict[str, Any]) -> Dataset:
     return data
 
 
-def _table(argument: str, path: Any) -> Any:
-    file = Path(path) if isinstance(path, str | Path) else None
-    if file is None or file.suffix.lower() not in FORMATS:
-        raise ValueError(f"`{argument}` must end in {' or '.join(FORMATS)}, got {str(path)!r}")
+def _table(
+    argument: str, path: Any, sep: str | None, encoding: str | None, drop: tuple[str, ...]
+) -> Any:
+    file = Path(path) if isinstance(path, str | Path) else Path()
+    suffix = next((end for end in FORMATS if file.name.lower().endswith(end)), None)
+    if suffix is None:
+        raise ValueError(f"`{argument}` must end in {', '.join(FORMATS)}, got {str(path)!r}")
     if not file.is_file():
         raise ValueError(f"`{argument}`: there is no file {str(path)!r}")
     import pandas as pd
 
+    text: dict[str, Any] = {} if suffix == ".parquet" else _text_options(sep, encoding, suffix)
+    for name, given in (("sep", sep), ("encoding", encoding)):
+        if given is not None and not text:
+            raise ValueError(f"`{name}` (got {given!r}) is for text files, not for {str(path)!r}")
     try:
-        table = pd.read_csv(file) if file.suffix.lower() == ".csv" else pd.read_parquet(file)
+        table = pd.read_csv(file, **text) if text else pd.read_parquet(file)
     except ImportError:
         raise ValueError(
             f"`{argument}` {str(path)!r}: Parquet needs pyarrow: pip install 'manypass[data]'"
         ) from None
-    except (ValueError, OSError) as error:  # parser errors and bad encodings among them
+    except UnicodeError as error:
+        raise ValueError(
+            f"`{argument}` {str(path)!r} cannot be read as {encoding or 'UTF-8'}: {error}; say "
+            f"its `encoding`"
+        ) from None
+    except (ValueError, OSError, EOFError, zlib.error) as error:  # parser errors among them
         raise ValueError(f"`{argument}` {str(path)!r} cannot be read: {error}") from None
-    nameless = [name for name in table.columns if str(name).startswith("Unnamed: ")]
+    nameless = [n for n in map(str, table.columns) if n.startswith("Unnamed: ") and n not in drop]
     if nameless:
         raise ValueError(
             f"`{argument}` {str(path)!r}: column {nameless[0].removeprefix('Unnamed: ')} has no "
-            f"name; if it is a row number, drop it"
+            f"name; if it is a row number, leave it out by `drop` = {nameless[0]!r}"
         )
     return table
+
+
+def _text_options(sep: Any, encoding: Any, suffix: str) -> dict[str, Any]:
+    found = SEPARATORS[suffix] if sep is None else TYPED.get(sep, sep)
+    if not isinstance(found, str) or (len(found) != 1 and found != r"\s+"):
+        raise ValueError(rf"`sep` must be one character, 'tab' or '\s+', got {sep!r:.40}")
+    try:
+        name = codecs.lookup(encoding or "utf-8").name
+    except (LookupError, TypeError):
+        raise ValueError(f"`encoding` must be one that Python knows, got {encoding!r}") from None
+    return {"sep": found, "encoding": name, "low_memory": False}  # one type for a whole column

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 from manypass.checks import Array
 from manypass.data.averaging import Averages
 from manypass.data.critical import critical_step
+from manypass.data.measuring import Measure, error_rate
 from manypass.data.moments import Moments
 from manypass.data.solution import data_of
 from manypass.problem import Problem
@@ -26,7 +26,7 @@ DECAYS = (1e-5, 10.0)  # likewise the decay, in units of the mean eigenvalue of 
 
 @dataclass(frozen=True)
 class Choice:
-    """One way to train, and the expected mean squared error on the test set."""
+    """One way to train, and what it gives of the objective on the test set."""
 
     rate: float
     decay: float
@@ -36,10 +36,14 @@ class Choice:
 
 
 class Search:
-    """Expected test errors of all ways to train, computed once each."""
+    """Expected test errors of all ways to train, computed once each.
 
-    def __init__(self, problem: Problem, passes: int, batch: int) -> None:
+    The objective is F2_test = ⟨(ỹ − x)²⟩, or Eg: half of that, or for classes the error rate.
+    """
+
+    def __init__(self, problem: Problem, passes: int, batch: int, objective: str) -> None:
         self.problem, self.data, self.batch = problem, data_of(problem), batch
+        self.by_rate = objective == "Eg" and self.data.task == "classification"
         self.examples = self.data.principal
         self.stops = sorted({round(s) for s in np.geomspace(1, passes, min(passes, 8))})
         self.limit = critical_step(self.moments(problem)) * self.data.n / batch
@@ -102,30 +106,41 @@ class Search:
     def _run(self, rate: float, decay: float) -> list[Choice]:
         problem = self.problem.replace(rate=rate, decay=decay)
         moments = self.moments(problem, diagonal=self.examples.rank > LARGE)
-        H = np.diagonal(self.H_test) if moments.diagonal else self.H_test
-        averages = Averages(
-            moments,
-            [self.steps(s) for s in self.stops],
-            TOLERANCE,
-            lambda Sigma: np.asarray(H * Sigma if moments.diagonal else (H * Sigma).sum(axis=1)),
-        )
+        H = self.examples.H_test
+        H = np.diagonal(H) if moments.diagonal else H
+
+        def reduced(Sigma: Array) -> Array:
+            """Keep what the objective needs of Σ: an error rate needs all of it."""
+            if self.by_rate:
+                return Sigma
+            return np.asarray(H * Sigma if moments.diagonal else (H * Sigma).sum(axis=1))
+
+        averages = Averages(moments, [self.steps(s) for s in self.stops], TOLERANCE, reduced)
         if averages.diverged:
             return [Choice(rate, decay, s, s, math.inf) for s in self.stops]
         out = []
         for stop in self.stops:
             end = self.steps(stop)
-            null = self._null(moments, end)
-            noise = float(averages.at(end).sum())
-            out.append(
-                Choice(rate, decay, stop, stop, self._bias(moments.mean(end)) + noise + null)
-            )
+            error = self._error(moments, moments.mean(end), averages.at(end) / 2, end)
+            out.append(Choice(rate, decay, stop, stop, error))
             for first in (0, *(s for s in self.stops if s < stop)):
                 start = self.steps(first)
-                noise = 2 * float(averages.halves(start, end).sum())
-                noise = noise if noise >= 0 else math.inf  # grows too fast to be interpolated
-                bias = self._bias(averages.mean(start, end))
-                out.append(Choice(rate, decay, stop, first, bias + noise + null))
+                m, half = averages.mean(start, end), averages.halves(start, end)
+                out.append(Choice(rate, decay, stop, first, self._error(moments, m, half, end)))
         return out
+
+    def _error(self, moments: Moments, m: Array, half: Array, end: int) -> float:
+        """Return the objective for weights of mean m; `half` is half of what is kept of Σ."""
+        if not self.by_rate:
+            noise = 2 * float(half.sum())
+            if noise < 0:  # grows too fast to be interpolated
+                return math.inf
+            return self._bias(m) + noise + self._null(moments, end)
+        Sigma = 2 * half if moments.diagonal else half + half.T
+        if moments.variances(Sigma).sum() < 0:
+            return math.inf
+        null = moments.null_variance(end)
+        return Measure(moments, self.data.task).test(m, Sigma, null)["Eg"]
 
     def _null(self, moments: Moments, k: int) -> float:
         """Noise outside the span of the training set; averaging is not counted on for it."""
@@ -139,11 +154,6 @@ class Search:
         """Return the moments of a problem for the batch size in question."""
         return Moments(problem, self.examples, batch=self.batch, diagonal=diagonal)
 
-    @cached_property
-    def H_test(self) -> Array:
-        """(1/p) Σ ξξᵀ of the test set."""
-        return self.examples.H_test
-
     def steps(self, passes: float) -> int:
         """Return the number of steps in so many passes."""
         return max(1, round(passes * self.data.p / self.batch)) if passes else 0
@@ -152,15 +162,19 @@ class Search:
         """Decay with which batch learning does best: ridge regression's."""
         e = self.examples
 
+        def still(m: Array) -> float:
+            x = e.Y_test @ m
+            return error_rate(e.targets_test, x, 0 * x) if self.by_rate else self._bias(m)
+
         def error(z: float) -> float:
-            return self._bias(e.g / (self.decay(z) + e.h))
+            return still(e.g / (self.decay(z) + e.h))
 
         grid = np.linspace(0, 1, 41)
         i = int(np.argmin([error(z) for z in grid]))
         end = minimize_scalar(
             error, bounds=(grid[max(i - 1, 0)], grid[min(i + 1, 40)]), method="bounded"
         )
-        better = self._bias(e.g / e.h) <= error(float(end.x))
+        better = still(e.g / e.h) <= error(float(end.x))
         return 0.0 if better else self.decay(float(end.x))
 
 

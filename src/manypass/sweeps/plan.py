@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from manypass import rules
-from manypass.flags import make_method, read_times
-from manypass.problem import TEACHER_FIELDS, Problem
+from manypass.flags import make_method, make_problem, read_times
+from manypass.problem import TEACHER_FIELDS
 from manypass.sweeps.grid import Grid
 
 KEYS = ("method", "times", "window", "two_time", "sweep", "slurm")
@@ -42,7 +42,7 @@ def read_plan(path: str | Path) -> Plan:
         raise ValueError(f"{path} has no table [sweep] that names the fields to vary")
     plan = {key: entries.pop(key) for key in KEYS if key in entries}
     axes = _axes(plan["sweep"])
-    problem = Problem.from_dict(_filled(entries, axes))
+    problem = make_problem(_filled(entries, axes))
     times = plan.get("times")
     return Plan(
         Grid(problem, axes),

@@ -1,0 +1,186 @@
+"""Tables as people have them, on request made fit: columns dropped, categories as 0 and 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manypass import memory
+from manypass.data import columns, preparing
+
+
+def column_list(argument: str, given: Any) -> tuple[str, ...]:
+    """Names, or numbers, of columns; one alone need not be in a list."""
+    entries = (given,) if isinstance(given, str | int) and not isinstance(given, bool) else given
+    try:
+        names = tuple(str(v) for v in entries if isinstance(v, str | int | np.integer))
+        if len(names) == len(tuple(entries)):
+            return names
+    except TypeError:
+        pass
+    raise ValueError(f"`{argument}` must be a list of columns, got {given!r:.60}")
+
+
+def aligned(one: str, table: Any, other: str, values: Any) -> Any:
+    """Targets in the order of the inputs, if both have an index; an index that differs is refused.
+
+    Frames that were shuffled or sorted apart keep their row labels: these say what goes together.
+    """
+    if not (columns.is_indexed(table) and columns.is_indexed(values)):
+        return values
+    if len(table.index) != len(values.index) or table.index.equals(values.index):
+        return values  # another length is refused with its numbers
+    unique = table.index.is_unique and values.index.is_unique
+    if not unique or not table.index.isin(values.index).all():
+        raise ValueError(
+            f"`{other}` must have the index of `{one}`, got another: to pair them by position, "
+            f"give {other}.to_numpy()"
+        )
+    return values.loc[table.index]
+
+
+def tidy(
+    X: Any,
+    X_test: Any,
+    names: columns.Names,
+    *,
+    drop: tuple[str, ...],
+    one_hot: Any,
+    drop_constant: bool,
+) -> Any:
+    """Return X, X_test with the columns of X in their order, and the names, as asked for."""
+    if (drop or drop_constant) and not columns.is_frame(X) and not columns.is_sparse(X):
+        X = columns.dense("X", X)
+    for argument, table in (("X", X), ("X_test", X_test)):
+        if columns.is_frame(table):
+            columns.check_distinct(argument, table)
+    if drop:
+        X, X_test, names = without(X, X_test, names, drop)
+    X_test = preparing.in_order(X_test, tuple(held_by(X)) if columns.is_frame(X) else names)
+    if one_hot:
+        X, X_test = encoded(X, X_test, one_hot)
+    if drop_constant:
+        X, X_test, names = without_constant(X, X_test, names)
+    return X, X_test, names
+
+
+def without(X: Any, X_test: Any, names: columns.Names, drop: tuple[str, ...]) -> Any:
+    """Return X, X_test and the names without some columns, which X must have."""
+    held = held_by(X, names)
+    known = set(held)
+    for name in drop:
+        if name not in known:
+            raise ValueError(
+                f"`drop` must name columns of `X`, got {name!r}: it has {', '.join(held):.200}"
+            )
+    unwanted = set(drop)
+    keep = [i for i, name in enumerate(held) if name not in unwanted]
+    if columns.is_frame(X_test):
+        others = [str(name) for name in X_test.columns]
+        X_test = _take(X_test, [i for i, name in enumerate(others) if name not in unwanted])
+    elif X_test is not None:
+        X_test = _take(X_test, keep, len(held))
+    return _take(X, keep), X_test, None if names is None else tuple(names[i] for i in keep)
+
+
+def without_constant(X: Any, X_test: Any, names: columns.Names) -> Any:
+    """Return X, X_test and the names without columns that are empty or the same in all rows."""
+    if columns.is_frame(X):
+        flat = [_constant(np.asarray(X[name])) for name in X.columns]
+    else:
+        flat = columns.constant(X).tolist()
+    drop = tuple(name for name, same in zip(held_by(X, names), flat, strict=True) if same)
+    if len(drop) == len(flat):
+        raise ValueError("`drop_constant` leaves nothing: every column of `X` is constant or empty")
+    return without(X, X_test, names, drop) if drop else (X, X_test, names)
+
+
+def encoded(X: Any, X_test: Any, wanted: Any) -> tuple[Any, Any]:
+    """Give each category that a column of X has a column of its own, 'name=category', 0 or 1."""
+    if not columns.is_frame(X) or not (X_test is None or columns.is_frame(X_test)):
+        raise ValueError("`one_hot` needs frames, whose columns have names")
+    held = {str(name): np.asarray(X[name]) for name in X.columns}
+    if wanted is True:
+        wanted = [name for name, values in held.items() if _is_text(values)]
+    for name in wanted:
+        if name not in held:
+            raise ValueError(
+                f"`one_hot` must name columns of `X`, got {name!r}: it has {', '.join(held):.200}"
+            )
+    kinds = {name: _categories(name, held[name]) for name in wanted}
+    return _indicators("X", X, kinds), None if X_test is None else _indicators(
+        "X_test", X_test, kinds
+    )
+
+
+def _indicators(argument: str, table: Any, kinds: dict[str, list[Any]]) -> Any:
+    memory.require(8 * len(table) * sum(map(len, kinds.values())), "encode fewer columns")
+    out: dict[str, Any] = {}
+    for name in table.columns:
+        values, label = np.asarray(table[name]), str(name)
+        if label not in kinds:
+            out[label] = values
+            continue
+        places = {kind: i for i, kind in enumerate(kinds[label])}
+        found = np.array([places.get(v, -1) for v in values.tolist()])
+        if (found < 0).any():
+            row = int(np.argmax(found < 0))
+            raise ValueError(
+                f"`{argument}` has {values[row]!r:.60} in column {label!r}, row {row}, which `X` "
+                f"has not: drop the row, or the column by `drop`"
+            )
+        for kind, i in places.items():
+            out[f"{label}={kind}"] = (found == i).astype(float)
+    return type(table)(out)
+
+
+def _categories(name: str, values: Any) -> list[Any]:
+    absent = [i for i, v in enumerate(values.tolist()) if columns.missing(v)]
+    if absent:
+        raise ValueError(
+            f"`X` must have no gaps, but column {name!r} is missing in row {absent[0]}: fill it "
+            f"or drop the row"
+        )
+    held = set(values.tolist())
+    try:
+        return sorted(held)
+    except TypeError:  # words and numbers
+        return sorted(held, key=str)
+
+
+def _is_text(values: Any) -> bool:
+    """Whether no entry is a number; a column of numbers with a stray word in it is not text."""
+    if values.dtype.kind in "biuf":
+        return False
+    there = [v for v in values.tolist() if not columns.missing(v)]
+    return bool(there) and not any(map(columns.is_number, there))
+
+
+def _constant(values: Any) -> bool:
+    """Whether a column is empty, or the same in all rows."""
+    if values.dtype.kind in "biuf":
+        return bool(columns.constant(values[:, None])[0])
+    absent = [columns.missing(v) for v in values.tolist()]
+    return all(absent) or (not any(absent) and len(set(map(str, values.tolist()))) == 1)
+
+
+def held_by(table: Any, names: columns.Names = None) -> list[str]:
+    """Return what the columns of a table are called: by name, or by number."""
+    if columns.is_frame(table):
+        return [str(name) for name in table.columns]
+    shape = np.shape(table)
+    width = shape[1] if len(shape) == 2 else 0
+    return list(names) if names is not None else [str(i) for i in range(width)]
+
+
+def _take(table: Any, keep: list[int], width: int | None = None) -> Any:
+    if columns.is_frame(table):
+        return table[[table.columns[i] for i in keep]]
+    if columns.is_sparse(table):
+        table = table.tocsr()
+    elif not isinstance(table, np.ndarray) or isinstance(table, np.ma.MaskedArray):
+        table = columns.dense("X_test", table)
+    if width is not None and (table.ndim != 2 or table.shape[1] != width):
+        raise ValueError(f"`X_test` must have the {width} columns of `X`, got shape {table.shape}")
+    return table[:, keep]

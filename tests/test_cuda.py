@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import stand_in_cupy
 
 import manypass as mp
 from manypass import card
@@ -86,3 +88,44 @@ def test_precision_depends_on_the_device():
     assert mp.Simulation().number == "float64"
     assert mp.Simulation(device="cuda").number == "float32"
     assert mp.Simulation(device="cuda", precision="float64").number == "float64"
+
+
+@pytest.fixture
+def arrays_on_a_card(monkeypatch):
+    stand_in_cupy.install(monkeypatch)
+    monkeypatch.setattr(card, "arrays_missing", lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "task", "rule"),
+    [
+        (6, 30, "classification", mp.Adaline()),
+        (12, 8, "regression", mp.Adaline()),
+        (5, 20, "regression", mp.Hebbian()),
+    ],
+)
+def test_theory_of_given_data_is_the_same_on_a_card(arrays_on_a_card, n, p, task, rule):
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((p + 10, n)) * np.linspace(0.3, 1.5, n)
+    y = X @ rng.standard_normal(n)
+    y = np.sign(y) if task == "classification" else y
+    data = mp.Dataset(X[:p], y[:p], X[p:], y[p:], task=task)
+    problem = mp.Problem(data, rule, rate=0.2, decay=0.05, temperature=0.01)
+    times, both = np.linspace(0, 4, 5), [mp.Exact(), mp.Exact(device="cuda")]
+    here, there = (mp.solve(problem, times, method, two_time=True) for method in both)
+    for name in ("Q", "F2", "F2_test", "Et", "Eg", "C", "G"):
+        np.testing.assert_allclose(there[name], here[name], rtol=1e-9, err_msg=name)
+    here, there = (mp.steady_state(problem, method, window=3.0) for method in both)
+    for name in here.data_vars:
+        np.testing.assert_allclose(there[name], here[name], rtol=1e-7, err_msg=name)
+    limit = mp.critical_rate(problem)
+    assert mp.critical_rate(problem, device="cuda") == pytest.approx(limit, rel=1e-8)
+
+
+def test_no_memory_on_the_card_is_said_with_the_number(arrays_on_a_card, monkeypatch):
+    monkeypatch.setattr(card, "free_for_arrays", lambda: 1e3)
+    rng = np.random.default_rng(0)
+    data = mp.Dataset(rng.standard_normal((20, 5)), rng.standard_normal(20), task="regression")
+    problem = mp.Problem(data, mp.Adaline(), rate=0.2)
+    with pytest.raises(ValueError, match="GB of memory and 1e-06 GB are free: take fewer"):
+        mp.solve(problem, [1], mp.Exact(device="cuda"))

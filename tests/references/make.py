@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import problems
 import manypass as mp
 
 SIZES = {500: 8192, 1000: 8192, 2000: 8192}  # networks a round
-GOAL, SECONDS = 7e-4, 12.0  # relative error aimed at, and the longest to spend on one table
+GOAL, SECONDS = 7e-4, 25.0  # relative error aimed at, and the longest to spend on one table
 NAMES = ("R", "Q", "F2", "Et", "C")
 
 
@@ -31,7 +32,7 @@ def rounds(problem: mp.Problem, entry: dict[str, Any], n: int, number: int) -> d
     method = mp.Simulation(
         n=n,
         samples=SIZES[n],
-        seed=1000 * number + n,
+        seed=zlib.crc32(f"{entry} {n} {number}".encode()),
         sequence=entry.get("sequence", "replacement"),
         device="cuda",
     )
@@ -70,6 +71,7 @@ def table(name: str) -> dict[str, Any]:
     entry = problems.CASES[name]
     problem, sizes, begin = problems.problem(entry), list(SIZES), time.time()
     found: dict[int, list[dict[str, Any]]] = {n: [] for n in sizes}
+    mp.solve(problem, [0.0], mp.Simulation(n=500, samples=1, device="cuda"))  # compile
     while True:
         for n in sizes:
             found[n].append(rounds(problem, entry, n, len(found[n])))
@@ -93,7 +95,13 @@ def table(name: str) -> dict[str, Any]:
             break
     out["networks"] = {n: SIZES[n] * count for n in sizes}
     print(f"{name}: {count} rounds, {spent:.1f} s, largest relative error {worst:.2g}", flush=True)
-    return {"name": name, **entry, "version": mp.__version__, "sizes": sizes, "seed": 0} | out
+    return {
+        "name": name,
+        **entry,
+        "version": mp.__version__,
+        "sizes": sizes,
+        "seed": "crc32 of entry, size and round",
+    } | out
 
 
 def main() -> None:

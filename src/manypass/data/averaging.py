@@ -104,7 +104,7 @@ class Averages:
                 late = weight * sums.power(self.q, end - part.end)
                 total = total + rows(0.5 + weight, part.plain) * part.plain
                 total = total - rows(late, part.faded) * part.faded
-        return np.asarray(total) / n**2
+        return total / n**2  # type: ignore[return-value]
 
     def at(self, end: int) -> Array:
         """S at a stop."""

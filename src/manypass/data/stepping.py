@@ -36,7 +36,7 @@ class Polynomial:
     @property
     def end(self) -> Array:
         """Its value n steps from now."""
-        return np.asarray(sum(self.coefficients))
+        return sum(self.coefficients)  # type: ignore[no-any-return]
 
     def advance(self, Sigma: Array, c: Array, j: float) -> Array:
         """Σ after j steps."""

@@ -67,7 +67,7 @@ def power_sums(c: Array, n: float, degree: int = DEGREE) -> list[Array]:
     whole, *G = binomial_sums(c, n, degree)
     sums = [G[0], *G[1:2]]  # j⁰ and j¹ are binomials themselves
     for d in range(2, degree + 1):
-        sums.append(np.asarray(sum(STIRLING[d][r] * G[r] for r in range(1, d + 1))))
+        sums.append(sum(STIRLING[d][r] * G[r] for r in range(1, d + 1)))  # type: ignore[arg-type]
     return [whole, *sums]
 
 

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import cuda
+from numba import cuda, float64, from_dtype
 
-from manypass.simulation.cuda.lanes import LANES, load4, warp_sum
+from manypass.simulation.cuda.lanes import LANES, SIMULATED, load4, warp_sum
 from manypass.simulation.cuda.philox import HEAT, TARGETS, below, normals
 
 WARPS = 8 if LANES > 1 else 2  # of the kernels that go over all examples
@@ -84,9 +84,19 @@ def shuffle(order, seed, first, start):  # type: ignore[no-untyped-def]
 
 
 @lru_cache(maxsize=64)
-def device_force(function: Any, count: int) -> Any:
+def device_force(function: Any, count: int, real: Any) -> Any:
     """Return a rule's force for the card, called as force(x, target, parameters)."""
     plain = cuda.jit(device=True)(getattr(function, "py_func", function))
+    if not SIMULATED:
+        number = from_dtype(np.dtype(real))
+        try:
+            plain.compile_device((number, number, *(float64,) * count))
+        except Exception as error:  # numba raises of every kind
+            raise ValueError(
+                f"`force` {function.__qualname__} cannot be compiled for a card: "
+                f"{type(error).__name__}: {' '.join(str(error).split())[:200]}; device='cpu' takes "
+                f"more functions"
+            ) from None
     if not count:
         return cuda.jit(device=True)(lambda x, target, parameters: plain(x, target))
     return cuda.jit(device=True)(lambda x, target, parameters: plain(x, target, *parameters))
@@ -97,7 +107,9 @@ def learning(force: Any, quads: int, warps: int, real: Any, hot: bool, mean: boo
     """Return the kernel that learns, for networks of 4·quads·warps·LANES weights at most.
 
     J ← keep J + rate F(x, ỹ) ξ + noise. Weights and the rows of this and the next example are in
-    registers: the next row is on its way while the present one is used. `mean` adds up J.
+    registers: the next row is on its way while the present one is used. The decay is one number in
+    double precision, J = scale w: in single precision 1 − vλ/N would be off by a share of λ that
+    shows. `mean` adds up J.
     """
     threads, held = warps * LANES, 4 * quads
 
@@ -124,7 +136,7 @@ def learning(force: Any, quads: int, warps: int, real: Any, hot: bool, mean: boo
             for i in range(4):
                 added[4 * k + i] = real(0)
         m = sequence[min(offset + 1, sequence.size - 1)]
-        status = lost[s]
+        status, scale = lost[s], 1.0
         for i in range(count):
             if status != FINE:
                 break
@@ -149,14 +161,16 @@ def learning(force: Any, quads: int, warps: int, real: Any, hot: bool, mean: boo
             x = parts[i & 1, 0]
             for k in range(1, warps):
                 x += parts[i & 1, k]
+            x *= real(scale)
             F = force(x, aim, parameters)
             if not abs(x) < limit:
                 status = DIVERGED
             elif F != F:
                 status = NOT_A_NUMBER
-            pull, stay = real(rate * F), real(keep)
+            scale *= keep
+            pull = real(rate * F / scale)
             for k in range(held):
-                w[k] = stay * w[k] + pull * here[k]
+                w[k] += pull * here[k]
                 here[k] = then[k]
             if hot:
                 for k in range(quads):
@@ -164,10 +178,14 @@ def learning(force: Any, quads: int, warps: int, real: Any, hot: bool, mean: boo
                     place = np.uint64(step + i) * np.uint64(width // 4) + np.uint64(j // 4)
                     z = normals(seed, np.uint64(first + s), HEAT, place)
                     for q in range(4):
-                        w[4 * k + q] += real(kick) * z[q] if j + q < n else real(0)
+                        w[4 * k + q] += real(kick / scale) * z[q] if j + q < n else real(0)
             if mean:
                 for k in range(held):
-                    added[k] += w[k]
+                    added[k] += real(scale) * w[k]
+            if scale < 1e-6 or i == count - 1:
+                for k in range(held):
+                    w[k] *= real(scale)
+                scale = 1.0
             aim, m = soon, coming
         for k in range(quads):
             for i in range(4):

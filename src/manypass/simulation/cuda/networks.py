@@ -100,7 +100,7 @@ class Networks:
         self.step, self.drawn = 0, 0
         rule = problem.rule
         self.parameters = tuple(rule.parameters.values()) or (0.0,)
-        self.force = kernels.device_force(rule.force_function, len(rule.parameters))
+        self.force = kernels.device_force(rule.force_function, len(rule.parameters), self.real)
 
     def advance(self, until: float, total: Any = None) -> int:
         """Learn until the given time and add J after each step to `total`; returns the steps."""

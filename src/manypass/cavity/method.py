@@ -161,7 +161,6 @@ class DMFT:
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
         """y, ỹ and x of the examples of one population at a time."""
         from manypass.cavity.dmft import evolve
-        from manypass.cavity.moments import quiet
         from manypass.cavity.population import Population
         from manypass.simulation.kernels import compiled_rule
 
@@ -174,8 +173,7 @@ class DMFT:
         self._threads(problem, time, steps, count)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))
         population = Population.make(problem, time, steps, max(count, 4 * steps), rng)
-        with quiet():
-            found = evolve(problem, population, compiled_rule(problem.rule))
+        found = evolve(problem, population, compiled_rule(problem.rule))
         if np.isinf(found["Q"][-1]):
             raise ValueError(f"learning has diverged before `time` = {time:g}: no distribution")
         draws, x = population.draws, found["x"]
@@ -229,7 +227,6 @@ class DMFT:
         progress: Any,
     ) -> tuple[Measured, dict[str, Any]]:
         from manypass.cavity.dmft import SPLIT, sample, summary
-        from manypass.cavity.moments import quiet
         from manypass.cavity.population import Population
         from manypass.simulation.kernels import compiled_rule
 
@@ -260,12 +257,11 @@ class DMFT:
             return found, how | {"errors": json.dumps(found["budget"])}
 
         so_far = []
-        with quiet():
-            for run in runs:
-                so_far.append(run)
-                if callable(progress):
-                    progress(*summed(so_far))
-            return summed(so_far)
+        for run in runs:
+            so_far.append(run)
+            if callable(progress):
+                progress(*summed(so_far))
+        return summed(so_far)
 
     @property
     def _rtol(self) -> float | None:

@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import cfunc, float64, njit
+from numba import cfunc, float64
 from numba.core.errors import NumbaError
 
+from manypass.compiling import njit
 from manypass.rules import Rule
 
 # Sums may be reordered, so that they vectorise; inf and NaN keep their meaning.
@@ -127,13 +128,16 @@ def compiled_force(rule: Rule) -> Any:
     return _checked(rule, "force", rule.force, rule.force_function)
 
 
-def compiled_rule(rule: Rule) -> tuple[Any, Any, tuple[float, ...]]:
-    """Force and slope as pointers, and the parameters: loops that take them are compiled once."""
+def compiled_rule(rule: Rule) -> tuple[tuple[float, ...], Any, Any]:
+    """Parameters, force and slope, the latter as pointers: loops that take them compile once.
+
+    A tuple that begins with a pointer would make numba warn at every call, from every thread.
+    """
     count = len(rule.parameters)
     _checked(rule, "force", rule.force, rule.force_function)
     _checked(rule, "slope", rule.slope, rule.slope_function)
     force, slope = (_pointer(f, count) for f in (rule.force_function, rule.slope_function))
-    return force, slope, tuple(rule.parameters.values())
+    return tuple(rule.parameters.values()), force, slope
 
 
 def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any]) -> Any:

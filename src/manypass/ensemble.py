@@ -59,6 +59,29 @@ class Average:
         return out
 
 
+class DivergedError(Exception):
+    """One of many has diverged, and so has their average after the first `known` times."""
+
+    def __init__(self, known: int, how: dict[str, Any]) -> None:
+        super().__init__(f"{known} times are known")
+        self.known, self.how = known, how
+
+
+def extended(values: Measured, size: int, after: dict[str, float]) -> Measured:
+    """Values at the first times, and at those after them inf or what is given by name.
+
+    Examples
+    --------
+    >>> extended({"Q": np.ones(1), "Eg": np.ones(1)}, 2, {"Eg": 0.5})
+    {'Q': array([ 1., inf]), 'Eg': array([1. , 0.5])}
+    """
+    out = {}
+    for name, value in values.items():
+        out[name] = np.full((size,) * np.ndim(value), after.get(name, np.inf))
+        out[name][tuple(slice(0, n) for n in np.shape(value))] = value
+    return out
+
+
 _thread = threading.local()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import re
 import sys
@@ -175,23 +176,9 @@ def make_method(name: str, settings: dict[str, Any]) -> Any:
         if key not in SETTINGS[name]:
             allowed = ", ".join(SETTINGS[name]) or "none"
             raise ValueError(f"`{key}` is no setting of method {name}: it has {allowed}")
-    if name == "auto":
-        return "auto"
-    if name == "simulation":
-        from manypass.simulation.method import Simulation
+    from manypass.verbs import named
 
-        return Simulation(**settings)
-    if name == "mean-force":
-        from manypass.exact.mean_force import MeanForce
-
-        return MeanForce()
-    if name == "dmft":
-        from manypass.cavity.method import DMFT
-
-        return DMFT(**settings)
-    from manypass.exact.method import Exact
-
-    return Exact(**settings)
+    return dataclasses.replace(named(name), **settings) if settings else named(name)
 
 
 def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:

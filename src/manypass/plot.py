@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from manypass.maps import heatmap as heatmap
 from manypass.maps import lines as lines
 
+__all__ = ["activations", "curves", "heatmap", "lines", "overview", "save_figure"]
+
 SYMBOLS = {
     "R": r"$R(t)$",
     "Q": r"$C(t,t)$",
@@ -33,6 +35,10 @@ COLOURS = dict(
 )
 MARKERS = dict(zip(SYMBOLS, "os^pvD", strict=True))
 LINES = ("-", "--", ":", "-.")
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def curves(

@@ -57,8 +57,9 @@ class DMFT:
         was taken is an attribute of the result.
     samples : int, optional
         Examples in all populations together (default 40,000).
-    seed : int
-        The same seed gives the same numbers, on any number of threads.
+    seed : int, optional
+        The same seed gives the same numbers, on any number of threads; None draws a seed, which
+        the result tells.
     rtol : float, optional
         Instead of dt and samples: choose them such that the error of every curve is below this
         fraction of the curve's largest value (of error rates: of ½). The default, 0.01, if none
@@ -79,7 +80,7 @@ class DMFT:
 
     dt: float | None = None
     samples: int | None = None
-    seed: int = 0
+    seed: int | None = 0
     rtol: float | None = None
     memory: float = 8.0
     threads: int | None = None
@@ -89,7 +90,7 @@ class DMFT:
             checks.number("dt", self.dt, 1e-9, 1e6)
         if self.samples is not None:
             checks.count("samples", self.samples, 800, 10**9)
-        checks.count("seed", self.seed, 0, 2**63)
+        object.__setattr__(self, "seed", checks.seed("seed", self.seed))
         if self.rtol is not None:
             checks.number("rtol", self.rtol, 1e-5, 0.5)
             if self.dt is not None or self.samples is not None:

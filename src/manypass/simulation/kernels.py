@@ -12,7 +12,7 @@ from numba import cfunc, float64
 from numba.core.errors import NumbaError
 
 from manypass.compiling import njit
-from manypass.rules import Rule
+from manypass.rules import Difference, Rule, central_difference
 
 # Sums may be reordered, so that they vectorise; inf and NaN keep their meaning.
 FAST: dict[str, Any] = {
@@ -21,6 +21,9 @@ FAST: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
 FINE, DIVERGED, NOT_A_NUMBER = 0, 1, 2
+
+
+DIFFERENCE = njit(nogil=True, error_model="numpy")(central_difference)
 
 
 @njit(**FAST)
@@ -154,7 +157,7 @@ def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any])
 
 @lru_cache(maxsize=64)
 def _compiled(name: str, function: Callable[..., Any], count: int) -> Any:
-    compiled = njit(**FAST)(getattr(function, "py_func", function))
+    compiled = njit(**FAST)(_plain(function, count))
     try:
         compiled.compile((float64,) * (2 + count))
     except NumbaError as error:
@@ -169,8 +172,18 @@ def _compiled(name: str, function: Callable[..., Any], count: int) -> Any:
 
 @lru_cache(maxsize=64)
 def _pointer(function: Callable[..., Any], count: int) -> Any:
-    plain = getattr(function, "py_func", function)
-    return cfunc(float64(*(float64,) * (2 + count)), error_model="numpy")(plain)
+    signature = float64(*(float64,) * (2 + count))
+    return cfunc(signature, error_model="numpy")(_plain(function, count))
+
+
+def _plain(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return a function that numba can compile: of a fixed number of arguments."""
+    if not isinstance(function, Difference):
+        return getattr(function, "py_func", function)
+    scope = {"F": _compiled("force", function.force, count), "difference": DIFFERENCE}
+    names = ", ".join(("x", "y", *(f"p{i}" for i in range(count))))
+    made: Callable[..., Any] = eval(f"lambda {names}: difference(F, {names})", scope)
+    return made
 
 
 def _place(function: Callable[..., Any]) -> str:

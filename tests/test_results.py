@@ -125,8 +125,10 @@ def test_bad_paths_and_foreign_files(tmp_path):
             mp.load(tmp_path / f"x.{suffix}")
         with pytest.raises(FileNotFoundError):
             mp.load(tmp_path / f"none.{suffix}")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"there is no file '.*none.nc'"):
         mp.load(tmp_path / "none.nc")
+    with pytest.raises(FileNotFoundError, match=r"there is no folder '.*nowhere'"):
+        mp.load(tmp_path / "nowhere" / "x.nc")
     with pytest.raises(ValueError, match=r"`path` must end in .nc, .csv, .json, got 'x.txt'"):
         mp.load("x.txt")
 

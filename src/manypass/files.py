@@ -32,6 +32,12 @@ def write(path: str | os.PathLike[str], content: bytes | str) -> None:
         partial.unlink(missing_ok=True)
 
 
+def missing(path: str | os.PathLike[str]) -> str:
+    """Say what is not there: the file, or already its folder."""
+    folder = Path(path).parent
+    return f"no file {str(path)!r}" if folder.is_dir() else f"no folder {str(folder)!r}"
+
+
 def netcdf(groups: Mapping[str, xr.Dataset]) -> bytes:
     """One or more datasets as the bytes of a netCDF file; the group of a single one is "/"."""
     import h5netcdf

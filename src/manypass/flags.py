@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from manypass.files import missing
+
 if TYPE_CHECKING:
     from manypass.checks import Array
     from manypass.problem import Problem
@@ -191,6 +193,8 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
             entries = tomllib.loads(Path(arguments.problem).read_text(encoding="utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{arguments.problem} is not a TOML file: {error}") from None
+        except FileNotFoundError:
+            raise ValueError(f"there is {missing(arguments.problem)}") from None
         except OSError as error:
             raise ValueError(f"cannot read {arguments.problem!r}: {error.strerror}") from None
 

@@ -139,7 +139,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
             text = Path(path).read_text(encoding="utf-8")
             result = (formats.from_csv if suffix == ".csv" else formats.from_json)(text)
     except FileNotFoundError:
-        raise
+        raise FileNotFoundError(f"`path`: there is {files.missing(path)}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         kind = {".nc": "netCDF", ".csv": "CSV", ".json": "JSON"}[suffix]
         raise ValueError(

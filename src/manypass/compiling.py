@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config
+from numba.core import config as numba_config
 from numba.core.caching import FunctionCache
 
+config: Any = numba_config  # its names are made at run time
 
-class Kept(FunctionCache):  # type: ignore[misc]
+
+class Kept(FunctionCache):
     """Numba's cache on disk; on a full disk what was compiled is used and not kept."""
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write one compiled version of the function, if that is possible."""
         with suppress(OSError):
-            super().save_overload(sig, data)
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -42,11 +44,11 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
 
 def _kept(function: Callable[..., Any]) -> Kept | None:
     with suppress(RuntimeError):  # numba has found no folder
-        return Kept(function)
+        return Kept(function)  # type: ignore[no-untyped-call]
     before = config.CACHE_DIR
     try:
         config.CACHE_DIR = _temporary()
-        return Kept(function)
+        return Kept(function)  # type: ignore[no-untyped-call]
     except (RuntimeError, OSError):
         return None
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any
@@ -95,7 +95,9 @@ def stopping() -> bool:
     return stop is not None and stop.is_set()
 
 
-def in_order(work: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Iterator[Any]:
+def in_order(
+    work: Callable[[Any], Any], items: Iterable[Any], threads: int
+) -> Generator[Any, None, None]:
     """Yield work(item) in the order of the items, a few items ahead on so many threads.
 
     Linear algebra inside is held to one thread, so that results do not depend on their number.

@@ -183,7 +183,8 @@ def labelled(coords: dict[str, Any]) -> dict[str, xr.Variable]:
         if np.ndim(value) == 0:
             out[name] = _variable((), value, attrs)
         else:
-            out[name] = xr.IndexVariable(name, pd.Index(value), attrs, fastpath=True)
+            index: Any = xr.IndexVariable
+            out[name] = index(name, pd.Index(value), attrs, fastpath=True)
     return out
 
 

@@ -126,7 +126,7 @@ class Difference:
 
     def __call__(self, x: Any, target: Any, *parameters: float) -> Any:
         """Return the slope at (x, ỹ)."""
-        return central_difference(self.force, x, target, *parameters)
+        return central_difference(self.force, x, target, *parameters)  # type: ignore[no-untyped-call]
 
 
 BOUND = 1e6  # no parameter of a rule is sensibly larger; keeps every power of it finite

@@ -80,7 +80,7 @@ class DMFT:
 
     dt: float | None = None
     samples: int | None = None
-    seed: int | None = 0
+    seed: Any = 0
     rtol: float | None = None
     memory: float = 8.0
     threads: int | None = None
@@ -158,10 +158,10 @@ class DMFT:
             try:
                 found, how = self._ensemble(problem, t, *late(problem, t, window), now, False)
             except DivergedError:
-                curves = self.solve(
+                so_far = self.solve(
                     problem, np.linspace(0, end, 33), two_time=False, progress=False
                 )
-                raise NotSettledError(story(problem, {"Q": [np.inf]}, t, []), curves) from None
+                raise NotSettledError(story(problem, {"Q": [np.inf]}, t, []), so_far) from None
             still = moving(found)
             most = min(LONGEST, self.samples / (4 * POPULATIONS)) if self.samples else LONGEST
             if still and 2 * end / how["dt"] > most:

@@ -65,7 +65,7 @@ class Exact:
     eigenvalues: Sequence[float] | None = None
     samples: int = 0
     accuracy: float | None = None
-    seed: int | None = 0
+    seed: Any = 0
     diagonal: bool = False
     device: str = "cpu"
 

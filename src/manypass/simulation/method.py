@@ -70,7 +70,7 @@ class Simulation:
 
     n: int = 500
     samples: int = 100
-    seed: int | None = 0
+    seed: Any = 0
     sequence: str = "replacement"
     precision: str | None = None
     settle: float = 20.0

@@ -1,6 +1,7 @@
 """The command line as a user meets it."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -47,6 +48,40 @@ def test_long_tables_are_thinned_on_the_terminal_only(capsys, tmp_path):
     assert len(lines) == 1 + 21 + 1
     assert lines[-1].startswith("(21 of 161 times")
     assert mp.load(tmp_path / "x.nc").t.size == 161
+
+
+def test_a_full_disk_loses_no_number(tmp_path):
+    """One line with the path, after the numbers; nothing half-written, no crash at the end."""
+    limit = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (2000, 2000)); "
+    for arguments in (
+        ["solve", *FLAGS, "--out", str(tmp_path / "x.nc")],
+        ["solve", *FLAGS, "--plot", str(tmp_path / "x.png")],
+        ["reproduce", "2", "--quick", "--out", str(tmp_path / "figures")],
+    ):
+        code = f"{limit}from manypass.cli import main; main({arguments!r})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert re.fullmatch(
+            rf"manypass: {tmp_path}/\S+: cannot write the file: .*\n", done.stderr
+        ), done.stderr
+        assert arguments[0] == "reproduce" or "0.338376" in done.stdout
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_standard_output_may_be_full_too(tmp_path):
+    command = [sys.executable, "-m", "manypass", "solve", *FLAGS, "--out", str(tmp_path / "x.csv")]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "standard output: No space left on device" in done.stderr
+    assert mp.load(tmp_path / "x.csv").t.size == 161
+
+
+def test_where_the_rest_is_is_said_only_to_those_who_did_not_save(capsys, tmp_path):
+    main(["solve", *FLAGS])
+    assert capsys.readouterr().out.endswith("(21 of 161 times; --out x.csv writes all)\n")
+    main(["solve", *FLAGS, "--out", str(tmp_path / "x.csv")])
+    assert capsys.readouterr().out.endswith("(21 of 161 times)\n")
 
 
 @pytest.mark.parametrize("suffix", ["nc", "csv", "json"])
@@ -201,7 +236,9 @@ BAD = [
     (["solve", *FLAGS, "--out", "no/such/x.nc"], "--out: no folder 'no/such'"),
     (["solve", *FLAGS, "--plot", "x.gif"], "--plot must end in .png, .pdf, got 'x.gif'"),
     (["solve", *FLAGS, "--two-time"], "--two-time gives functions of (t, s)"),
-    (["solve", "none.toml"], "cannot read 'none.toml': No such file"),
+    (["solve", "none.toml"], "there is no file 'none.toml'"),
+    (["solve", "nowhere/none.toml"], "there is no folder 'nowhere'"),
+    (["solve", *FLAGS, "--out", "nowhere/x.nc"], "--out: no folder 'nowhere' to write"),
     (["steady", *FLAGS, "--rate", "4"], "--rate = 4 is not below the critical rate v_c = 3.09178"),
     (["steady", *FLAGS, "--window", "-1"], "--window must be a number from 0 to 1e+12, got -1.0"),
     (["solve", *FLAGS, "--times", "0:inf:3"], "--times must be"),

@@ -185,3 +185,15 @@ def test_for_regression_both_objectives_are_one():
     one, other = (mp.advise(problem, passes=1, objective=name) for name in ("F2_test", "Eg"))
     np.testing.assert_array_equal(one.rate, other.rate)
     assert "smallest Eg, half the mean squared error" in text(other)
+
+
+@pytest.mark.parametrize("rate", [1e3, 1e6])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_far_above_the_critical_rate_errors_are_infinite_and_nothing_warns(rate, task):
+    """Warnings are errors in these tests."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 20)), rng.choice((-1.0, 1.0), 200)
+    problem = mp.Problem(mp.Dataset(X, y, task=task), mp.Adaline(), rate=rate)
+    found = mp.advise(problem, passes=20)
+    assert np.isinf(found.F2[0])
+    assert np.isfinite(found.F2.sel(advice="all"))

@@ -102,6 +102,8 @@ def test_test_columns_are_matched_by_name():
 BAD = [
     ((with_entry(np.nan), Y), {}, "`X` must be finite numbers, but column 1 is missing in row 7"),
     ((with_entry(np.inf), Y), {}, "column 1 is inf in row 7"),
+    ((with_entry(6.9e303), Y), {}, "`X` must be numbers up to 1e.50 in size, but column 1 is 6.9e"),
+    ((X, np.append(Y[:-1], -1e60)), {}, "`y` must be numbers up to 1e.50 in size, got -1e.60 in"),
     ((changed(3, "age", np.nan), "good"), {}, "column 'age' is missing in row 3"),
     ((changed(3, "age", None), "good"), {}, "column 'age' is missing in row 3"),
     ((changed(3, "age", "old"), "good"), {}, "`X` must be numbers, got 'old' in column 'age'"),
@@ -243,6 +245,7 @@ def test_commands(files, capsys):
     [
         (["--target", "bad"], "--target must be a column of the --data"),
         (["--data", "none.csv"], "--data: there is no file 'none.csv'"),
+        (["--data", "nowhere/none.csv"], "--data: there is no folder 'nowhere'"),
         (
             ["--data", "x.txt"],
             "--data must end in .csv, .tsv, .csv.gz, .tsv.gz, .parquet, got 'x.txt'",

@@ -312,3 +312,26 @@ def test_progress_is_told_population_by_population():
     assert result.identical(mp.solve(problem, [1, 2], method))
     assert np.isnan(told[0].Q_se).all()  # one population has no scatter
     assert told[3].Q_se.mean() > result.Q_se.mean()
+
+
+@pytest.mark.parametrize("mode", ["online", "batch"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_force_that_overflows_has_diverged(task, mode):
+    rule = mp.Rule(lambda x, y: y + x**3, lambda x, y: 3 * x**2)
+    problem = mp.Problem(mp.Teacher(alpha=1.0, task=task), rule, rate=0.5, decay=0.1, mode=mode)
+    found = mp.solve(problem, [0.0, 0.05, 4.0], mp.DMFT(dt=0.02, samples=12_800), two_time=True)
+    assert np.isfinite(found.isel(t=slice(2), s=slice(2)).to_array()).all()
+    assert found.Q[1] > 0
+    assert np.isinf(found.Q[2])
+    assert np.isinf(found.C[2]).all()
+    assert np.isinf(found.R_se[2])
+    assert found.Eg[2] == (0.5 if task == "classification" else np.inf)
+
+
+def test_the_first_population_that_diverges_ends_a_run(monkeypatch):
+    made, make = [], Population.make
+    monkeypatch.setattr(Population, "make", lambda *a: made.append(a[2]) or make(*a))
+    problem = mp.Problem(mp.Teacher(alpha=1.0), mp.Adatron(), rate=40.0, decay=0.1)
+    found = mp.solve(problem, [1.0, 2.0], mp.DMFT(dt=0.01, samples=16_000, threads=1))
+    assert np.isinf(found.Q).all()
+    assert len(made) <= 3  # one that is looked at, and those that were under way

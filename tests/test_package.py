@@ -2,6 +2,8 @@
 
 import ast
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,21 @@ def test_type_checkers_see_the_same_names():
 def test_unknown_names_are_errors():
     with pytest.raises(AttributeError, match="no attribute 'solv'"):
         _ = mp.solv
+
+
+def test_an_exact_curve_needs_no_compiler():
+    """Of the heavy packages only xarray, and pandas, without which xarray cannot be imported."""
+    code = """
+import sys, manypass as mp
+problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+found = mp.solve(problem, [1.0, 2.0], mp.Exact()), mp.steady_state(problem), mp.solve(problem, [1])
+mp.critical_rate(problem), mp.slow_mode(problem)
+print(*{name.split(".")[0] for name in sys.modules}, *sys.modules)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "xarray" in loaded
+    heavy = {"numba", "dask", "matplotlib", "h5py", "scipy.special", "scipy.linalg", "scipy.sparse"}
+    assert not heavy & loaded
 
 
 def test_nothing_but_the_verbs_imports_a_method():

@@ -1,6 +1,10 @@
 """Files: what was saved comes back and says what it is."""
 
+import dataclasses
+import errno
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -47,14 +51,53 @@ def test_json_is_valid_even_for_infinite_values(tmp_path):
     assert entries["coords"]["t"]["data"] == [1.0, 1e6]
 
 
-def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "x.nc"
+@pytest.mark.parametrize("suffix", ["nc", "csv", "json"])
+def test_every_format_is_read_back_as_it_was(tmp_path, suffix):
+    simulation = mp.Simulation(n=20, samples=2, seed=3)
+    results = [
+        mp.solve(PROBLEM, [0.5, 1, 2], two_time=True),
+        mp.solve(PROBLEM.replace(rate=5), [1.0, 1e6]),  # inf
+        mp.solve(PROBLEM, [0.5, 1], dataclasses.replace(simulation, samples=1)),  # NaN, whole
+        mp.steady_state(PROBLEM.replace(temperature=0), window=2),
+        mp.activations(PROBLEM, 1.0, samples=5, source=simulation),  # no coordinates
+        mp.sweep(mp.Grid(PROBLEM, mode=["online", "batch"], rate=[1.0, 99.0]), workers=1),  # words
+    ]
+    for found in results:
+        mp.save(found, tmp_path / f"x.{suffix}")
+        again = mp.load(tmp_path / f"x.{suffix}")
+        xr.testing.assert_identical(again, found)
+        assert {k: type(v) for k, v in again.attrs.items() if k != "seed"} == {
+            k: type(v) for k, v in found.attrs.items() if k != "seed"
+        }
+        assert mp.problem_of(again) == mp.problem_of(found)
+
+
+def test_attributes_of_any_kind_come_back_from_csv(tmp_path):
+    found = mp.solve(PROBLEM, [1.0]).assign_attrs(a="7", b=7, c=0.5, d="two\nlines", e="a = b")
+    mp.save(found, tmp_path / "x.csv")
+    assert mp.load(tmp_path / "x.csv").attrs == found.attrs
+
+
+@pytest.mark.parametrize("suffix", ["nc", "csv", "json"])
+def test_a_full_disk_leaves_the_old_file_and_names_it(tmp_path, monkeypatch, suffix):
+    path, write = tmp_path / f"x.{suffix}", Path.write_bytes
     mp.save(mp.solve(PROBLEM, [1.0]), path)
     before = path.read_bytes()
-    monkeypatch.setattr(xr.Dataset, "to_netcdf", lambda *_, **__: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+
+    def full(self, content):
+        write(self, content[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match=rf"No space left on device: '.*x.{suffix}'"):
         mp.save(mp.solve(PROBLEM, [2.0]), path)
     assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_called_one(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no folder '.*nowhere' to write 'x.csv' to"):
+        mp.save(mp.solve(PROBLEM, [1.0]), tmp_path / "nowhere" / "x.csv")
 
 
 def test_functions_of_their_own_are_saved_too(tmp_path):
@@ -76,8 +119,18 @@ def test_bad_paths_and_foreign_files(tmp_path):
     xr.Dataset({"a": 1}).to_netcdf(tmp_path / "y.nc", engine="h5netcdf")
     with pytest.raises(ValueError, match="not a manypass result"):
         mp.load(tmp_path / "y.nc")
-    with pytest.raises(FileNotFoundError):
+    for suffix in ("csv", "json"):
+        (tmp_path / f"x.{suffix}").write_text("t,R\n1,2\n" if suffix == "csv" else "[1]")
+        with pytest.raises(ValueError, match=f"not a {suffix.upper()} file of a result"):
+            mp.load(tmp_path / f"x.{suffix}")
+        with pytest.raises(FileNotFoundError):
+            mp.load(tmp_path / f"none.{suffix}")
+    with pytest.raises(FileNotFoundError, match=r"there is no file '.*none.nc'"):
         mp.load(tmp_path / "none.nc")
+    with pytest.raises(FileNotFoundError, match=r"there is no folder '.*nowhere'"):
+        mp.load(tmp_path / "nowhere" / "x.nc")
+    with pytest.raises(ValueError, match=r"`path` must end in .nc, .csv, .json, got 'x.txt'"):
+        mp.load("x.txt")
 
 
 def test_results_of_own_rules_are_saved_and_say_so(tmp_path):

@@ -1,9 +1,11 @@
 """Every rule: force, slope, equality, and the way to a file and back."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
+import xarray as xr
 from every_rule import RULES, cubic, cubic_slope
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,7 +99,7 @@ def test_parameters_are_matched_by_name():
     ("make", "words"),
     [
         (lambda: mp.Rule(force=3, slope=abs), "`force`"),
-        (lambda: mp.Rule(force=abs, slope=None), "`slope`"),
+        (lambda: mp.Rule(force=np.add, slope=3), "`slope`"),
         (lambda: mp.Adatron(kappa=np.nan), "`kappa`"),
         (lambda: mp.Adatron(kappa="1"), "`kappa`"),
         (lambda: mp.Huber(width=0), "`width`"),
@@ -110,3 +112,45 @@ def test_parameters_are_matched_by_name():
 def test_bad_rules(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_a_slope_that_is_not_given_is_computed():
+    """To nine digits, compiled too; kinks are no jumps."""
+
+    def force(x, y, k):
+        return k * np.arctan(y - x)
+
+    given = mp.Rule(force, lambda x, y, k: -k / (1 + (y - x) ** 2), k=1.5)
+    own, x = mp.Rule(force, k=1.5), np.linspace(-4, 4, 81)
+    np.testing.assert_allclose(own.slope(x, 1.0), given.slope(x, 1.0), rtol=0, atol=2e-9)
+    assert own == mp.Rule(force, k=1.5) != given
+    problem = mp.Problem(mp.Teacher(alpha=1.0), own, rate=1.0, decay=0.1)
+    method = mp.DMFT(dt=0.1, samples=8_000)
+    found, expected = (mp.solve(problem.replace(rule=r), [1, 2], method) for r in (own, given))
+    xr.testing.assert_allclose(found, expected, rtol=1e-8)
+    margin = mp.Rule(lambda x, y: y * max(1.0 - x * y, 0.0))
+    adatron = mp.Adatron(kappa=1.0)
+    found, expected = (mp.solve(problem.replace(rule=r), [1], method) for r in (margin, adatron))
+    assert abs(float(found.R[0] - expected.R[0])) < 1e-3
+    with pytest.raises(ValueError, match=r"its force jumps by 1 at x = -0.3"):
+        mp.solve(problem.replace(rule=mp.Rule(lambda x, y: y * (x * y < 0.3))), [1], method)
+
+
+def test_a_rule_says_what_it_is():
+    def force(x, y, k):
+        return k * y - x
+
+    assert repr(mp.Rule(force, k=2.0)) == "Rule(force=force, k=2.0)"
+    assert repr(mp.Rule(force, force, k=2.0)) == "Rule(force=force, slope=force, k=2.0)"
+    assert re.fullmatch(
+        r"Rule\(force=<lambda at test_rules.py:\d+>\)", repr(mp.Rule(lambda x, y: y))
+    )
+    assert repr(mp.Adatron(kappa=0.5)) == "Adatron(kappa=0.5)"
+
+
+@pytest.mark.parametrize("function", [lambda x: x, lambda: 1.0, lambda *, x, y: x])
+def test_a_wrong_signature_is_told(function):
+    for functions in ({"force": function}, {"force": lambda x, y: y, "slope": function}):
+        with pytest.raises(ValueError, match=r"`(force|slope)` must be a function of \(x, target"):
+            mp.Rule(**functions)
+    assert mp.Rule(lambda *both: both[1] - both[0]).force(1.0, 3.0) == 2.0

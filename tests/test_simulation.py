@@ -389,7 +389,7 @@ def fails(x, target):
     [
         (uncompilable, r"`force` .*fails at x = 0\.25.*"),
         (nan_for_large, "`force` returned NaN on an example with target"),
-        (fails, r"`force` of Rule\(\) fails at x = 0.25, target = 1.0: RuntimeError: no"),
+        (fails, r"`force` of Rule\(.*\) fails at x = 0.25, target = 1.0: RuntimeError: no"),
         (lambda x, y: np.nan, "`force` of Rule.* is nan at x = 0.25"),
     ],
 )

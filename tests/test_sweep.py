@@ -187,7 +187,10 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
         (lambda: mp.sweep(PROBLEM), "`grid` must be a Grid"),
         (lambda: mp.sweep(mp.Grid(PROBLEM, kappa=[1])), "`kappa` cannot be swept: choose from"),
         (lambda: mp.sweep(mp.Grid(PROBLEM, n=[1])), "`n` cannot be swept"),
-        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), "exakt"), "`method` must be 'auto' or"),
+        (
+            lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), "exakt"),
+            "`method` must be 'auto', ",
+        ),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), times=[2, 1]), "`times` must be strictly"),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=0), "`workers` must be"),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), out=__file__), "`out` must be a folder"),

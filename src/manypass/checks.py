@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection
 from numbers import Real
 from typing import Any
@@ -27,6 +28,11 @@ def count(name: str, value: Any, low: int, high: int) -> int:
     if not (whole and low <= value <= high):
         raise ValueError(f"`{name}` must be a whole number from {low} to {high}, got {value!r}")
     return int(value)
+
+
+def seed(name: str, value: Any) -> int:
+    """Return `value` if it can be a seed; for None a fresh one, to be told in the result."""
+    return secrets.randbits(53) if value is None else count(name, value, 0, 2**63 - 1)
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:

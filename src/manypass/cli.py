@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
 import sys
@@ -41,15 +42,25 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         arguments.run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:  # `manypass solve … | head`: files are written, nobody reads the rest
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # `manypass solve … | head`: nobody reads the rest
+        _print_no_more()
     except MemoryError as error:
         fail(f"out of memory: {error}")
-    except (ValueError, OSError) as error:
+    except OSError as error:
+        place = error.filename
+        if error.errno == errno.ENOSPC and place is None:  # `manypass solve > file`, on a full disk
+            _print_no_more()  # Python would try again at exit
+            place = "standard output"
+        fail(as_flags(f"{place}: {error.strerror}" if place else str(error), arguments))
+    except ValueError as error:
         fail(as_flags(str(error), arguments))
     except KeyboardInterrupt:
         print("manypass: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def _print_no_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def as_flags(message: str, arguments: argparse.Namespace) -> str:

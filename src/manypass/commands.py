@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,8 @@ from manypass.flags import (
 )
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from manypass.checks import Array
 
 PICTURES = (".png", ".pdf")
@@ -48,22 +52,35 @@ def run_solve(arguments: argparse.Namespace) -> None:
     given = getattr(problem.data, "p", None)  # a Dataset: a pass over it takes alpha
     usual = f"0:{5 * problem.data.alpha:.6g}:161" if given else "0:8:161"
     times = read_times(arguments.times or usual)
-    from manypass import results, verbs
+    from manypass import verbs
 
     method, progress = read_method(arguments, problem), sys.stderr.isatty()
     found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
     describe(problem)
-    if arguments.out:
-        results.save(found, arguments.out)
-    if arguments.plot:
-        from manypass import plot
-
-        plot.save_figure(plot.overview(found), arguments.plot)
     names = [str(name) for name in found.data_vars if found[name].dims == ("t",)]
-    print_table(["t", *names], [times, *(found[name].values for name in names)])
+    advice = "" if arguments.out else "; --out x.csv writes all"
+    with saved_after(found, arguments.out, arguments.plot):
+        print_table(["t", *names], [times, *(found[name].values for name in names)], advice)
 
 
-def print_table(names: list[str], columns: list[Array]) -> None:
+@contextmanager
+def saved_after(found: xr.Dataset, out: str | None, picture: str | None = None) -> Iterator[None]:
+    """Save after printing, so that a full disk loses no number, even if nobody reads them."""
+    from manypass import results
+
+    try:
+        yield
+        sys.stdout.flush()
+    finally:
+        if out:
+            results.save(found, out)
+        if picture:
+            from manypass import plot
+
+            plot.save_figure(plot.overview(found), picture)
+
+
+def print_table(names: list[str], columns: list[Array], advice: str) -> None:
     """Print at most ROWS rows, evenly thinned, and say so."""
     rows = list(zip(*columns, strict=True))
     stride = -(-(len(rows) - 1) // (ROWS - 1)) or 1
@@ -72,21 +89,20 @@ def print_table(names: list[str], columns: list[Array]) -> None:
     for row in shown:
         print("  ".join(f"{value:10.6g}" for value in row))
     if stride > 1:
-        print(f"({len(shown)} of {len(rows)} times; --out x.csv writes all)")
+        print(f"({len(shown)} of {len(rows)} times{advice})")
 
 
 def run_steady(arguments: argparse.Namespace) -> None:
     """Print and save the steady state."""
     check_suffix("--out", arguments.out, TABLES)
     problem = read_problem(arguments)
-    from manypass import results, verbs
+    from manypass import verbs
 
     found = verbs.steady_state(problem, read_method(arguments, problem), window=arguments.window)
     describe(problem)
-    if arguments.out:
-        results.save(found, arguments.out)
-    for name, value in found.data_vars.items():
-        print(f"{name:>8} = {float(value):.6g}")
+    with saved_after(found, arguments.out):
+        for name, value in found.data_vars.items():
+            print(f"{name:>8} = {float(value):.6g}")
 
 
 def run_critical_rate(arguments: argparse.Namespace) -> None:
@@ -109,7 +125,6 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
 def run_advise(arguments: argparse.Namespace) -> None:
     """Print and save advice; without a rate, that of half the critical one is the start."""
     check_suffix("--out", arguments.out, TABLES)
-    from manypass import results
     from manypass.data.advice import advise, text
     from manypass.data.solution import critical_rate
 
@@ -126,11 +141,10 @@ def run_advise(arguments: argparse.Namespace) -> None:
         seed=arguments.seed,
     )
     describe(problem)
-    if arguments.out:
-        results.save(found, arguments.out)
-    print(text(found))
-    if "rate" not in entries:
-        print(f"start: half the critical rate, {problem.rate:.5g}, since no --rate was given")
+    with saved_after(found, arguments.out):
+        print(text(found))
+        if "rate" not in entries:
+            print(f"start: half the critical rate, {problem.rate:.5g}, since no --rate was given")
 
 
 def run_sweep(arguments: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any
@@ -59,6 +59,29 @@ class Average:
         return out
 
 
+class DivergedError(Exception):
+    """One of many has diverged, and so has their average after the first `known` times."""
+
+    def __init__(self, known: int, how: dict[str, Any]) -> None:
+        super().__init__(f"{known} times are known")
+        self.known, self.how = known, how
+
+
+def extended(values: Measured, size: int, after: dict[str, float]) -> Measured:
+    """Values at the first times, and at those after them inf or what is given by name.
+
+    Examples
+    --------
+    >>> extended({"Q": np.ones(1), "Eg": np.ones(1)}, 2, {"Eg": 0.5})
+    {'Q': array([ 1., inf]), 'Eg': array([1. , 0.5])}
+    """
+    out = {}
+    for name, value in values.items():
+        out[name] = np.full((size,) * np.ndim(value), after.get(name, np.inf))
+        out[name][tuple(slice(0, n) for n in np.shape(value))] = value
+    return out
+
+
 _thread = threading.local()
 
 
@@ -72,7 +95,9 @@ def stopping() -> bool:
     return stop is not None and stop.is_set()
 
 
-def in_order(work: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Iterator[Any]:
+def in_order(
+    work: Callable[[Any], Any], items: Iterable[Any], threads: int
+) -> Generator[Any, None, None]:
     """Yield work(item) in the order of the items, a few items ahead on so many threads.
 
     Linear algebra inside is held to one thread, so that results do not depend on their number.

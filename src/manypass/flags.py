@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from manypass.files import missing
 
 if TYPE_CHECKING:
     from manypass.checks import Array
@@ -175,23 +178,9 @@ def make_method(name: str, settings: dict[str, Any]) -> Any:
         if key not in SETTINGS[name]:
             allowed = ", ".join(SETTINGS[name]) or "none"
             raise ValueError(f"`{key}` is no setting of method {name}: it has {allowed}")
-    if name == "auto":
-        return "auto"
-    if name == "simulation":
-        from manypass.simulation.method import Simulation
+    from manypass.verbs import named
 
-        return Simulation(**settings)
-    if name == "mean-force":
-        from manypass.exact.mean_force import MeanForce
-
-        return MeanForce()
-    if name == "dmft":
-        from manypass.cavity.method import DMFT
-
-        return DMFT(**settings)
-    from manypass.exact.method import Exact
-
-    return Exact(**settings)
+    return dataclasses.replace(named(name), **settings) if settings else named(name)
 
 
 def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -204,6 +193,8 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
             entries = tomllib.loads(Path(arguments.problem).read_text(encoding="utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{arguments.problem} is not a TOML file: {error}") from None
+        except FileNotFoundError:
+            raise ValueError(f"there is {missing(arguments.problem)}") from None
         except OSError as error:
             raise ValueError(f"cannot read {arguments.problem!r}: {error.strerror}") from None
 

@@ -20,9 +20,10 @@ def generalization_error(task: str, R: ArrayLike, Q: ArrayLike) -> Array:
     """
     R, Q = np.asarray(R, float), np.asarray(Q, float)
     if task == "regression":
-        return np.asarray(
-            np.maximum(0.5 * (1 - 2 * R + Q), 0.0)
-        )  # ½|B − J|²: what is below is rounding
+        finite = np.where(
+            np.isfinite(Q), 0.5 * (1 - 2 * np.where(np.isfinite(R), R, 0.0) + Q), np.inf
+        )
+        return np.asarray(np.maximum(finite, 0.0))  # ½|B − J|²: what is below is rounding
     length = np.sqrt(np.where(Q > 0, Q, np.inf))
     cosine = np.where(np.isfinite(R), R, 0.0) / length  # a diverged student guesses
     return np.asarray(np.arccos(np.clip(cosine, -1, 1)) / np.pi)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Sequence
@@ -14,8 +15,11 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from manypass import files
 from manypass.maps import heatmap as heatmap
 from manypass.maps import lines as lines
+
+__all__ = ["activations", "curves", "heatmap", "lines", "overview", "save_figure"]
 
 SYMBOLS = {
     "R": r"$R(t)$",
@@ -33,6 +37,10 @@ COLOURS = dict(
 )
 MARKERS = dict(zip(SYMBOLS, "os^pvD", strict=True))
 LINES = ("-", "--", ":", "-.")
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def curves(
@@ -169,8 +177,10 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     if suffix not in (".png", ".pdf"):
         raise ValueError(f"`path` of a picture must end in .png or .pdf, got {str(path)!r}")
     metadata: dict[str, Any] = {"Software": None} if suffix == ".png" else {"CreationDate": None}
+    picture = io.BytesIO()
     with mpl.rc_context({"pdf.fonttype": 42}):  # text stays text in journals' tools
-        figure.savefig(path, dpi=200, metadata=metadata)
+        figure.savefig(picture, format=suffix[1:], dpi=200, metadata=metadata)
+    files.write(path, picture.getvalue())
 
 
 def _draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, line: str) -> None:

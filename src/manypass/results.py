@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd  # xarray's own; importing it costs nothing more
 import xarray as xr
 
-from manypass import __version__
+from manypass import __version__, files, formats
 from manypass.data.dataset import Dataset
 from manypass.data.reading import matching
 from manypass.problem import Problem
@@ -52,11 +53,11 @@ def dataset(
     """Label values by their shape: numbers, curves in t, or functions of (t, s)."""
     dims = ((), ("t",), ("t", "s"))
     variables = {
-        name: (dims[np.ndim(value)], value, {"long_name": long_name(name)})
+        name: _variable(dims[np.ndim(value)], value, {"long_name": long_name(name)})
         for name, value in values.items()
     }
     if isinstance(problem.data, Dataset) and "Eg" in variables:
-        variables["Eg"][2]["long_name"] = "error on the test set"
+        variables["Eg"].attrs["long_name"] = "error on the test set"
     if any(np.ndim(value) == 2 for value in values.values()):
         coords = coords | {"s": coords["t"]}
     out = xr.Dataset(variables, labelled(coords))
@@ -105,37 +106,54 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
     """Write a result as .nc (netCDF, complete), .csv (a flat table) or .json.
 
     The file appears only when it is whole. CSV starts with `#` lines that hold the attributes;
-    JSON writes null for inf and NaN, which it cannot express.
+    JSON writes null for inf and NaN, which it cannot express. `load` reads all three.
     """
     _problem_entry(result)
     if isinstance(result, xr.DataArray):
         result = result.to_dataset().assign_attrs(result.attrs)
-    target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in FORMATS:
-        raise ValueError(f"`path` must end in {', '.join(FORMATS)}, got {str(path)!r}")
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        if suffix == ".nc":
-            result.to_netcdf(partial, engine="h5netcdf")
-        else:
-            text = _csv(result) if suffix == ".csv" else _json(result)
-            partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    suffix = _suffix(path)
+    if suffix == ".nc":
+        files.write(path, files.netcdf({"/": result}))
+    else:
+        files.write(path, (formats.to_csv if suffix == ".csv" else formats.to_json)(result))
 
 
 def load(path: str | os.PathLike[str]) -> xr.Dataset:
-    """Open a result that `save` wrote as netCDF."""
+    """Open a result that `save` wrote.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> import tempfile, pathlib
+    >>> problem = mp.Problem(mp.Teacher(alpha=2.0), mp.Hebbian(), rate=0.5, decay=0.1)
+    >>> found, path = mp.solve(problem, [1.0]), pathlib.Path(tempfile.mkdtemp(), "x.csv")
+    >>> mp.save(found, path)
+    >>> mp.load(path).identical(found)
+    True
+    """
+    suffix = _suffix(path)
     try:
-        result = xr.load_dataset(path, engine="h5netcdf")
+        if suffix == ".nc":
+            result = xr.load_dataset(path, engine="h5netcdf")
+        else:
+            text = Path(path).read_text(encoding="utf-8")
+            result = (formats.from_csv if suffix == ".csv" else formats.from_json)(text)
     except FileNotFoundError:
-        raise
-    except (OSError, ValueError) as error:
-        raise ValueError(f"`path` {str(path)!r} is not a netCDF file: {error}") from None
+        raise FileNotFoundError(f"`path`: there is {files.missing(path)}") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        kind = {".nc": "netCDF", ".csv": "CSV", ".json": "JSON"}[suffix]
+        raise ValueError(
+            f"`path` {str(path)!r} is not a {kind} file of a result: {error}"
+        ) from None
     _problem_entry(result)
     return result
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise ValueError(f"`path` must end in {', '.join(FORMATS)}, got {str(path)!r}")
+    return suffix
 
 
 def _problem_entry(result: Any) -> dict[str, Any]:
@@ -159,41 +177,17 @@ def method_entry(method: Any) -> dict[str, Any]:
 
 def labelled(coords: dict[str, Any]) -> dict[str, xr.Variable]:
     """Return coordinates with their long names."""
-    return {
-        name: xr.Variable(
-            () if np.ndim(value) == 0 else (name,), value, {"long_name": LONG_NAMES[name]}
-        )
-        for name, value in coords.items()
-    }
+    out = {}
+    for name, value in coords.items():
+        attrs = {"long_name": LONG_NAMES[name]}
+        if np.ndim(value) == 0:
+            out[name] = _variable((), value, attrs)
+        else:
+            index: Any = xr.IndexVariable
+            out[name] = index(name, pd.Index(value), attrs, fastpath=True)
+    return out
 
 
-def _csv(result: xr.Dataset) -> str:
-    head = "".join(f"# {key} = {value}\n" for key, value in result.attrs.items())
-    if not result.dims:
-        names = [*result.coords, *result.data_vars]
-        return (
-            head
-            + ",".join(map(str, names))
-            + "\n"
-            + ",".join(repr(float(result[n])) for n in names)
-            + "\n"
-        )
-    table: str = result.to_dataframe().reset_index().to_csv(index=False, lineterminator="\n")
-    return head + table
-
-
-def _json(result: xr.Dataset) -> str:
-    def plain(name: Any) -> Any:
-        values = result[name].values
-        if values.dtype.kind not in "fiub":
-            return values.tolist()  # names
-        finite, values = np.isfinite(values), values.astype(object)
-        values[~finite] = None
-        return values.tolist()
-
-    tables = {"coords": result.coords, "data_vars": result.data_vars}
-    entries = {
-        table: {name: {"dims": result[name].dims, "data": plain(name)} for name in names}
-        for table, names in tables.items()
-    }
-    return json.dumps({"attrs": result.attrs, **entries}, indent=1) + "\n"
+def _variable(dims: tuple[str, ...], values: Any, attrs: dict[str, Any]) -> xr.Variable:
+    """Label values; by its slow path xarray would import dask, just to ask whose they are."""
+    return xr.Variable(dims, np.asarray(values), attrs, fastpath=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,10 @@ class Rule:
 
     Parameters
     ----------
-    force, slope : callable
-        F(x, ỹ) and dF/dx, of an activation x and a target ỹ (numbers or numpy arrays).
+    force : callable
+        F(x, ỹ), of an activation x and a target ỹ (numbers or numpy arrays).
+    slope : callable, optional
+        dF/dx; by default a central difference, good to nine digits or so.
     **parameters : float
         Further arguments of both functions, given by name. A value may change without the
         functions being compiled again.
@@ -35,6 +39,8 @@ class Rule:
     >>> cubic = mp.Rule(force=lambda x, y: (y - x) ** 3, slope=lambda x, y: -3 * (y - x) ** 2)
     >>> cubic.force(0.5, 1.0)
     0.125
+    >>> round(mp.Rule(cubic.force).slope(0.5, 1.0), 6)
+    -0.75
     >>> mp.Adatron(kappa=1.0).force(np.array([-1.0, 0.5, 2.0]), 1.0)
     array([2. , 0.5, 0. ])
     """
@@ -44,11 +50,13 @@ class Rule:
     parameters: dict[str, float]
     __slots__ = ("force_function", "parameters", "slope_function")
 
-    def __init__(self, force: Function, slope: Function, **parameters: float) -> None:
+    def __init__(self, force: Function, slope: Function | None = None, **parameters: float) -> None:
+        slope = Difference(force) if slope is None else slope
         for name, function in (("force", force), ("slope", slope)):
             if not callable(function):
                 raise ValueError(f"`{name}` must be a function of (x, target), got {function!r}")
-            _takes(name, function, parameters)
+            if not isinstance(function, Difference):
+                _takes(name, function, parameters)
         order = list(inspect.signature(force).parameters) if parameters else []
         values = {
             k: checks.number(k, parameters[k], -BOUND, BOUND) for k in order if k in parameters
@@ -78,9 +86,12 @@ class Rule:
         return {"name": self.name, **self.parameters}
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({', '.join(f'{k}={p!r}' for k, p in self.parameters.items())})"
-        )
+        shown = [f"{name}={value!r}" for name, value in self.parameters.items()]
+        if type(self) is Rule:
+            own = {"force": self.force_function, "slope": self.slope_function}
+            given = {k: f for k, f in own.items() if not isinstance(f, Difference)}
+            shown = [f"{name}={_title(function)}" for name, function in given.items()] + shown
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def _key(self) -> tuple[Any, ...]:
         return (self.force_function, self.slope_function, *self.parameters.items())
@@ -98,22 +109,55 @@ class Rule:
         return _rebuild, (type(self), self.force_function, self.slope_function, self.parameters)
 
 
+STEP = 6e-6  # ∛ε: errors of rounding and of the difference are equal
+
+
+def central_difference(force, x, target, *parameters):  # type: ignore[no-untyped-def]
+    """dF/dx ≈ [F(x + h, ỹ) − F(x − h, ỹ)]/2h."""
+    h = STEP * (1.0 + abs(x))
+    return (force(x + h, target, *parameters) - force(x - h, target, *parameters)) / (2.0 * h)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The slope of a force for which none was given."""
+
+    force: Function
+
+    def __call__(self, x: Any, target: Any, *parameters: float) -> Any:
+        """Return the slope at (x, ỹ)."""
+        return central_difference(self.force, x, target, *parameters)  # type: ignore[no-untyped-call]
+
+
 BOUND = 1e6  # no parameter of a rule is sensibly larger; keeps every power of it finite
 
 
 def _takes(name: str, function: Function, parameters: dict[str, float]) -> None:
     """Check that a user's function takes x, a target and exactly these parameters."""
     try:
-        signature = inspect.signature(function).parameters.values()
-        taken = [p.name for p in signature if p.name in parameters or p.default is p.empty][2:]
+        signature = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin does not tell
-        taken = []
+        return
+    places = [p for p in signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(places) < 2 and not any(p.kind is p.VAR_POSITIONAL for p in signature):
+        own = ", ".join(p.name for p in signature)
+        raise ValueError(f"`{name}` must be a function of (x, target), got one of ({own})")
+    taken = [p.name for p in signature if p.name in parameters or p.default is p.empty][2:]
     if set(taken) != set(parameters):
         given = ", ".join(parameters) or "none"
         raise ValueError(
             f"`{name}` takes the parameters {', '.join(taken) or 'none'} after (x, target), "
             f"got {given}"
         )
+
+
+def _title(function: Function) -> str:
+    """Name of a function; where a nameless one stands."""
+    title = getattr(function, "__name__", None) or repr(function)
+    code = getattr(function, "__code__", None)
+    if title != "<lambda>" or code is None:
+        return str(title)
+    return f"<lambda at {Path(code.co_filename).name}:{code.co_firstlineno}>"
 
 
 def _rebuild(

@@ -62,7 +62,7 @@ def marchenko_pastur(alpha: float) -> Spectrum:
     r = 2 / math.sqrt(alpha)
     delta = math.sqrt(edge / (2 * r)) or 1e-8  # α = 1: resolves times up to 1e15
     top = math.asinh(math.pi / 2 / delta)
-    u, weight = _gauss_legendre(16 * math.ceil((24 + 7 * top) / 16))
+    u, weight = gauss_legendre(16 * math.ceil((24 + 7 * top) / 16))
     y = top * (1 + u) / 2
     half = delta * np.sinh(y)
     h = edge + 2 * r * np.sin(half) ** 2
@@ -130,6 +130,7 @@ def empirical(eigenvalues: Any) -> Spectrum:
 
 
 @lru_cache(maxsize=32)
-def _gauss_legendre(n: int) -> tuple[Array, Array]:
+def gauss_legendre(n: int) -> tuple[Array, Array]:
+    """Nodes and weights on (−1, 1), computed once."""
     u, weight = np.polynomial.legendre.leggauss(n)
     return u, weight

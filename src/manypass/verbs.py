@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
-import xarray as xr
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 from manypass import card, checks, results, spectrum
-from manypass.cavity.method import DMFT
 from manypass.checks import Array
-from manypass.data import solution
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
 from manypass.exact import steady
 from manypass.exact.method import Exact
 from manypass.problem import Problem, checked
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Methods by the names they have in files and on the command line; each is imported when needed.
+METHODS = {
+    "exact": "Exact",
+    "dmft": "DMFT",
+    "simulation": "Simulation",
+    "mean-force": "MeanForce",
+}
 
 
 class Method(Protocol):
@@ -47,10 +55,11 @@ def solve(
     problem : Problem
     times : array_like
         Strictly increasing times; one unit is N learning steps, a pass over the data takes α.
-    method : Method or "auto"
+    method : Method or str
         `Exact()` for Adaline and Hebbian, `DMFT(...)` for every continuous force,
-        `Simulation(...)` for every rule; "auto" takes the exact theory where there is one and
-        DMFT otherwise.
+        `Simulation(...)` for every rule; or with their default settings "exact", "dmft",
+        "simulation", "mean-force"; "auto" takes the exact theory where there is one and DMFT
+        otherwise.
     two_time : bool
         Also compute C(t,s) and G(t,s); simulations measure G only with `response=True`.
     progress : bool or callable
@@ -118,6 +127,8 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
     if isinstance(problem.data, Dataset):
         if eigenvalues is not None:
             raise ValueError("`eigenvalues` do not determine the critical rate of a Dataset")
+        from manypass.data import solution  # a Teacher needs nothing of it
+
         return solution.critical_rate(problem, device=device)
     return steady.critical_rate(problem, _law(eigenvalues))
 
@@ -139,15 +150,23 @@ def _law(eigenvalues: Any) -> spectrum.Spectrum | None:
     return None if eigenvalues is None else spectrum.empirical(eigenvalues)
 
 
+def named(method: Any) -> Any:
+    """Return the method itself, that of a name with its default settings, or "auto" as it is."""
+    if isinstance(method, str) and method in METHODS:
+        return getattr(import_module("manypass"), METHODS[method])()
+    offered = all(hasattr(method, name) for name in ("refusal", "solve", "steady_state"))
+    automatic = isinstance(method, str) and method == "auto"
+    if not automatic and (not offered or isinstance(method, type)):
+        names = ", ".join(map(repr, ("auto", *METHODS)))
+        raise ValueError(f"`method` must be {names} or a method such as Exact(), got {method!r}")
+    return method
+
+
 def resolve(problem: Problem, method: Method | str) -> Method:
-    """Return the method itself, or the one that "auto" stands for."""
-    chosen: Any = method
+    """Return the method itself, or the one that a name or "auto" stands for."""
     if isinstance(method, str) and method == "auto":
-        chosen = Exact() if Exact().refusal(problem) is None else DMFT()
-    offered = all(hasattr(chosen, name) for name in ("refusal", "solve", "steady_state"))
-    if not offered or isinstance(chosen, type):
-        raise ValueError(f"`method` must be 'auto' or a method such as Exact(), got {method!r}")
-    return chosen  # type: ignore[no-any-return]
+        method = Exact() if Exact().refusal(problem) is None else "dmft"
+    return named(method)  # type: ignore[no-any-return]
 
 
 def _method(problem: Problem, method: Method | str) -> Method:

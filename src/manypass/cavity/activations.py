@@ -26,7 +26,7 @@ def activations(
     time: float | str,
     *,
     samples: int = 100_000,
-    seed: int = 0,
+    seed: int | None = 0,
     source: Any = "exact",
 ) -> xr.Dataset:
     """Sample x(t) = h(t) + v Σ_{t_r < t} G(t,t_r) F(x(t_r), ỹ) of examples of the training set.
@@ -39,7 +39,7 @@ def activations(
         When to look.
     samples, seed : int
         Number of examples; the same seed gives the same numbers.
-    source : "exact", xarray.Dataset, Simulation or DMFT
+    source : "exact", xarray.Dataset, Simulation or DMFT, or "simulation", "dmft"
         Where R, C and G come from: the exact theory of a linear rule; a result with C and G on
         evenly spaced times from 0, from any method; or a `Simulation` or `DMFT`, whose own
         training examples or population are then returned.
@@ -60,7 +60,11 @@ def activations(
     """
     time = _checked_time(checked(problem), time)
     checks.count("samples", samples, 1, 10**9)
-    checks.count("seed", seed, 0, 2**63)
+    seed = checks.seed("seed", seed)
+    if isinstance(source, str) and source in ("dmft", "simulation"):
+        from manypass.verbs import named
+
+        source = named(source)
     if hasattr(source, "training_activations") and not isinstance(source, type):
         values = source.training_activations(problem, time, samples)
         kind = "simulation" if type(source).__name__ == "Simulation" else "theory"
@@ -91,7 +95,7 @@ def activation_density(
     y: float,
     target: float,
     samples: int = 20_000,
-    seed: int = 0,
+    seed: int | None = 0,
 ) -> xr.DataArray:
     """P(x | y, ỹ) at one time for a linear rule, on given points x.
 
@@ -114,7 +118,7 @@ def activation_density(
     points = points.astype(float)
     y, target = checks.number("y", y, -1e3, 1e3), checks.number("target", target, -1e3, 1e3)
     checks.count("samples", samples, 1, 10**9)
-    checks.count("seed", seed, 0, 2**63)
+    seed = checks.seed("seed", seed)
     if isinstance(problem.rule, Hebbian):
         density = _hebbian_density(problem, time, points, y, target)
     elif isinstance(problem.rule, Adaline):

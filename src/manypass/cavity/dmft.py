@@ -40,20 +40,30 @@ def evolve(problem: Problem, population: Population, rule: Any) -> Measured:
     kind = Online if problem.mode == "online" else Batch
     learners = kind(problem, population, rule, equations)
     equations.record(0, *learners.measure(0, True))
-    last = steps
-    for i in range(steps):
-        if stopping():
-            raise StoppedError
+
+    def step(i: int) -> bool:
+        """Go from t_i to t_{i+1}; return whether that is still finite."""
         if i:  # the last push again, now that all is known of it
             equations.push(i - 1, *learners.push(i - 1, True))
         for corrected in (False, True):
             equations.advance(i, corrected)
             equations.push(i, *learners.push(i, corrected))
             equations.record(i + 1, *learners.measure(i + 1, corrected))
-        if not equations.Q(i + 1) < DIVERGED:
-            last = i
-            break
-    C, G = equations.C(), equations.G
+        return bool(equations.Q(i + 1) < DIVERGED and np.isfinite(equations.F2[i + 1]))
+
+    last = steps
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows has diverged
+        for i in range(steps):
+            if stopping():
+                raise StoppedError
+            try:
+                finite = step(i)
+            except OverflowError:
+                finite = False
+            if not finite:
+                last = i
+                break
+        C, G = equations.C(), equations.G
     found = {"R": equations.R, "Q": np.diag(C).copy(), "F2": equations.F2, "Et": equations.Et}
     for values in (*found.values(), C, C.T, G):
         values[last + 1 :] = np.inf

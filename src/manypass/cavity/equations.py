@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from manypass.cavity.moments import DRIVE, FAST, MISSED, SLOPE, SQUARE
 from manypass.checks import Array
+from manypass.compiling import njit
 from manypass.problem import Problem
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from manypass.cavity.tables import FAST, Tables, look_up_1, look_up_2
 from manypass.checks import Array
+from manypass.compiling import njit
 from manypass.problem import Teacher
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy.interpolate import CubicSpline
 
 from manypass.cavity.tables import FAST, by_lag, look_up_2
 from manypass.checks import Array
+from manypass.compiling import njit
 from manypass.ensemble import Measured
 
 FEWEST = 16  # steps, so that the grid of twice the step can still be interpolated

@@ -26,7 +26,7 @@ from manypass.cavity.settling import (
 from manypass.cavity.smooth import objection
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
-from manypass.ensemble import Measured, Progress, in_order, shown
+from manypass.ensemble import DivergedError, Measured, Progress, extended, in_order, shown
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
 
@@ -57,8 +57,9 @@ class DMFT:
         was taken is an attribute of the result.
     samples : int, optional
         Examples in all populations together (default 40,000).
-    seed : int
-        The same seed gives the same numbers, on any number of threads.
+    seed : int, optional
+        The same seed gives the same numbers, on any number of threads; None draws a seed, which
+        the result tells.
     rtol : float, optional
         Instead of dt and samples: choose them such that the error of every curve is below this
         fraction of the curve's largest value (of error rates: of ½). The default, 0.01, if none
@@ -79,7 +80,7 @@ class DMFT:
 
     dt: float | None = None
     samples: int | None = None
-    seed: int = 0
+    seed: Any = 0
     rtol: float | None = None
     memory: float = 8.0
     threads: int | None = None
@@ -89,7 +90,7 @@ class DMFT:
             checks.number("dt", self.dt, 1e-9, 1e6)
         if self.samples is not None:
             checks.count("samples", self.samples, 800, 10**9)
-        checks.count("seed", self.seed, 0, 2**63)
+        object.__setattr__(self, "seed", checks.seed("seed", self.seed))
         if self.rtol is not None:
             checks.number("rtol", self.rtol, 1e-5, 0.5)
             if self.dt is not None or self.samples is not None:
@@ -122,15 +123,27 @@ class DMFT:
         if two_time:
             memory.require(16 * 8 * t.size**2, "take fewer `times`", self.memory * 1e9)
 
+        classes, known = problem.data.task == "classification", t
+        guess = {"Eg": 0.5, "Et": 0.5, "Eg_se": 0.0, "Et_se": 0.0} if classes else {}
+
         def read(grid: Grid) -> Measured:
-            return with_errors(problem.data.task, grid.at(t))
+            return with_errors(problem.data.task, grid.at(known))
 
         def told(found: Measured, how: dict[str, Any]) -> xr.Dataset:
             values = {name: value for name, value in found.items() if name != "budget"}
+            values = extended(values, t.size, guess)
             return results.dataset(problem, self, values, {"t": t}).assign_attrs(how)
 
         watch = (lambda *so_far: progress(told(*so_far))) if callable(progress) else progress
-        return told(*self._ensemble(problem, t, names, read, self._rtol, watch))
+        rtol = self._rtol
+        while True:
+            try:
+                return told(*self._ensemble(problem, known, names, read, rtol, watch))
+            except DivergedError as lost:  # only times before are worth the other populations
+                known, rtol = t[: lost.known], rtol and math.inf
+                if not lost.known:
+                    empty = {name: np.empty((0,) * (1 + (name in "CG"))) for name in (*names, "Eg")}
+                    return told(empty | {f"{n}_se": v for n, v in empty.items()}, lost.how)
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """Follow learning until nothing moves within the error; see `NotSettledError`.
@@ -142,10 +155,16 @@ class DMFT:
         now = rtol and min(4 * rtol, 0.5)  # far from the end less accuracy will do
         while True:
             t = np.linspace(end / 2, end, 9)
-            found, how = self._ensemble(problem, t, *late(problem, t, window), now, False)
+            try:
+                found, how = self._ensemble(problem, t, *late(problem, t, window), now, False)
+            except DivergedError:
+                so_far = self.solve(
+                    problem, np.linspace(0, end, 33), two_time=False, progress=False
+                )
+                raise NotSettledError(story(problem, {"Q": [np.inf]}, t, []), so_far) from None
             still = moving(found)
             most = min(LONGEST, self.samples / (4 * POPULATIONS)) if self.samples else LONGEST
-            if still and (np.isinf(found["Q"][-1]) or 2 * end / how["dt"] > most):
+            if still and 2 * end / how["dt"] > most:
                 curves = {k: v for k, v in found.items() if np.ndim(v) == 1}
                 result = results.dataset(problem, self, curves, {"t": t}).assign_attrs(how)
                 raise NotSettledError(story(problem, found, t, still), result)
@@ -161,7 +180,6 @@ class DMFT:
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
         """y, ỹ and x of the examples of one population at a time."""
         from manypass.cavity.dmft import evolve
-        from manypass.cavity.moments import quiet
         from manypass.cavity.population import Population
         from manypass.simulation.kernels import compiled_rule
 
@@ -174,8 +192,7 @@ class DMFT:
         self._threads(problem, time, steps, count)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))
         population = Population.make(problem, time, steps, max(count, 4 * steps), rng)
-        with quiet():
-            found = evolve(problem, population, compiled_rule(problem.rule))
+        found = evolve(problem, population, compiled_rule(problem.rule))
         if np.isinf(found["Q"][-1]):
             raise ValueError(f"learning has diverged before `time` = {time:g}: no distribution")
         draws, x = population.draws, found["x"]
@@ -204,7 +221,7 @@ class DMFT:
                 break  # too many steps, or too much memory: what there is will have to do
             errors = found.pop("budget")
             reached = math.sqrt(sum(e**2 for e in errors.values()))
-            if rtol is None or reached <= rtol or np.isinf(found["Q"]).any():
+            if rtol is None or reached <= rtol:
                 return found, how
             # Shares of the error that leave room for each other; far ones are not to be trusted.
             sampling, step = errors["sampling"] / (0.7 * rtol), errors["step"] / (0.5 * rtol)
@@ -229,11 +246,10 @@ class DMFT:
         progress: Any,
     ) -> tuple[Measured, dict[str, Any]]:
         from manypass.cavity.dmft import SPLIT, sample, summary
-        from manypass.cavity.moments import quiet
         from manypass.cavity.population import Population
         from manypass.simulation.kernels import compiled_rule
 
-        steps = self._steps(t, dt)
+        steps = self._steps(t, dt, samples // (4 * POPULATIONS))
         end = max(float(t[-1]), 1e-6 / fastest(problem))  # only t = 0 asked for
         size = -(-samples // POPULATIONS)
         if size < 4 * steps:
@@ -260,12 +276,15 @@ class DMFT:
             return found, how | {"errors": json.dumps(found["budget"])}
 
         so_far = []
-        with quiet():
-            for run in runs:
-                so_far.append(run)
-                if callable(progress):
-                    progress(*summed(so_far))
-            return summed(so_far)
+        for run in runs:
+            lost = np.isinf(run[0]["Q"])
+            if lost.any():
+                done.close()
+                raise DivergedError(int(lost.argmax()), {"dt": end / steps, "samples": size})
+            so_far.append(run)
+            if callable(progress):
+                progress(*summed(so_far))
+        return summed(so_far)
 
     @property
     def _rtol(self) -> float | None:
@@ -277,13 +296,13 @@ class DMFT:
         coarse = COARSE / fastest(problem)
         return min(self.dt, LARGEST * coarse) if self.dt else coarse
 
-    def _steps(self, t: Array, dt: float) -> int:
+    def _steps(self, t: Array, dt: float, most: float = math.inf) -> int:
         """Even number of steps: every second one makes a grid too; if possible, all t are on it."""
         end, parts = float(t[-1]), equal_parts(t)
         least = max(end / dt * (1 - 1e-9), FEWEST)
         each = math.ceil(least / parts)
         steps = parts * (each + parts * each % 2)
-        if steps > 1.6 * least:  # too dear: interpolate
+        if steps > min(1.6 * least, most):  # too dear: interpolate
             steps = 2 * math.ceil(least / 2)
         if steps > MOST_STEPS:
             raise ValueError(

@@ -12,14 +12,11 @@ is subtracted, whose mean is known. For linear rules this averages them in close
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba import njit
-from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from manypass.compiling import njit
 
 FAST: dict[str, Any] = {
     "nogil": True,
@@ -28,17 +25,6 @@ FAST: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
 DRIVE, SQUARE, SLOPE, MISSED = range(4)  # ⟨yF⟩, ⟨F²⟩, ⟨F′⟩, E_t
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep numba from warning that pointers to functions are experimental.
-
-    Rules come in as such pointers, so that the loops are compiled once for all of them.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        yield
 
 
 @njit(**FAST)
@@ -55,7 +41,7 @@ def online(  # type: ignore[no-untyped-def]
     """
     y, target, normals = examples
     first, slots, done, acting, answering, F, S, chain = events
-    force, slope, parameters = rule[0], rule[1], rule[2]
+    parameters, force, slope = rule
     one, FF, M, pairs = np.zeros(4), np.zeros(i + 1), np.zeros(i + 1), np.zeros(i + 1)
     g, zero = G[i], A[0] * 0
     fresh = np.zeros(i + 1)  # variance of h from the normals since a cell
@@ -158,7 +144,7 @@ def batch(i, R, A, G, examples, F, S, x_out, rule, kick, classify, stride):  # t
     last count half.
     """
     y, target, normals = examples
-    force, slope, parameters = rule[0], rule[1], rule[2]
+    parameters, force, slope = rule
     one, FF, M, chain = np.zeros(4), np.zeros(i + 1), np.zeros(i + 1), np.empty(i + 1)
     half, zero, g = 0.5 * kick, A[0] * 0, kick * G[i, : i + 1]
     g[0] *= 0.5

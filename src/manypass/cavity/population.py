@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from manypass.cavity.examples import Draws
 from manypass.cavity.tables import FAST
+from manypass.compiling import njit
 from manypass.problem import Problem, Teacher
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numba import njit
 
 from manypass.checks import Array
+from manypass.compiling import njit
 from manypass.exact.modes import linear_modes
 from manypass.exact.steady import check_steady, critical_rate, stationary, stationary_noise
 from manypass.exact.two_time import correlation, response

@@ -38,7 +38,7 @@ def advise(
     batch_size: int = 1,
     objective: str = "F2_test",
     holdout: float = 0.25,
-    seed: int = 0,
+    seed: int | None = 0,
 ) -> xr.Dataset:
     """Return the settings of SGD that make ⟨(ỹ − x)²⟩ on the test set smallest, and what they give.
 
@@ -102,7 +102,7 @@ def advise(
     batch_size = checks.count("batch_size", batch_size, 1, data.p)
     checks.choice("objective", objective, OBJECTIVES)
     checks.number("holdout", holdout, 0.01, 0.9)
-    checks.count("seed", seed, 0, 2**63)
+    seed = checks.seed("seed", seed)
     kept = problem if data.p_test else problem.replace(data=data.held_out(holdout, seed))
     with calm(data):
         found = report(Search(kept, passes, batch_size, objective))

@@ -96,9 +96,9 @@ def targets(argument: str, values: Any, label: str | None) -> Array:
     out = numbers(argument, values, label)
     bad = np.flatnonzero(~(np.abs(out) <= LARGEST))
     if bad.size:
-        where = f" (column {label})" if label else ""
+        where, row = f" (column {label})" if label else "", bad[0]
         raise ValueError(
-            f"`{argument}`{where} must be finite numbers, got {out[bad[0]]} in row {bad[0]}"
+            f"`{argument}`{where} must be {_allowed(out[row])}, got {out[row]:g} in row {row}"
         )
     out.setflags(write=False)
     return out
@@ -180,6 +180,11 @@ def dense(argument: str, table: Any) -> Array:
     return out
 
 
+def _allowed(value: float) -> str:
+    """Say what a number should have been: finite, or if it is that, not so large."""
+    return f"numbers up to {LARGEST:g} in size" if np.isfinite(value) else "finite numbers"
+
+
 def _check_finite(argument: str, table: Any, names: Names) -> None:
     start = 0
     for part in row_blocks(table):
@@ -189,11 +194,13 @@ def _check_finite(argument: str, table: Any, names: Names) -> None:
             value = part[row, column]
             what = "is missing" if np.isnan(value) else f"is {value:g}"
             where, remedy = f"{what} in row {start + row}", "fill it or drop the row"
+            if np.isfinite(value):
+                remedy = "take another unit, or drop the row"
             if not is_sparse(table) and np.isnan(table[:, column]).all():
                 where, remedy = "is empty", "drop it, or all such by `drop_constant`"
             raise ValueError(
-                f"`{argument}` must be finite numbers, but column {label_of(names, int(column))} "
-                f"{where}: {remedy}"
+                f"`{argument}` must be {_allowed(value)}, but column "
+                f"{label_of(names, int(column))} {where}: {remedy}"
             )
         start += len(part)
 

@@ -34,9 +34,9 @@ class Measure:
     def train(self, m: Array, Sigma: Array | None) -> dict[str, float]:
         """F2 and Et of weights with mean m and covariance Σ."""
         e, moments = self.moments.examples, self.moments
-        x = e.Y @ m
         if Sigma is None:
             return {"F2": np.inf, "Et": 0.5 if self.classify else np.inf}
+        x = e.Y @ m
         f = e.targets - x
         error = float(f @ f / f.size + e.h @ moments.variances(Sigma))
         F2 = error if moments.coupled else float(e.targets @ e.targets / f.size)

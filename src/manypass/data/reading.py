@@ -9,6 +9,7 @@ from typing import Any
 
 from manypass.data import tidying
 from manypass.data.dataset import ALIVE, Dataset
+from manypass.files import missing
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
 FORMATS = (*SEPARATORS, ".parquet")
@@ -130,7 +131,7 @@ def _table(
     if suffix is None:
         raise ValueError(f"`{argument}` must end in {', '.join(FORMATS)}, got {str(path)!r}")
     if not file.is_file():
-        raise ValueError(f"`{argument}`: there is no file {str(path)!r}")
+        raise ValueError(f"`{argument}`: there is {missing(file)}")
     import pandas as pd
 
     text: dict[str, Any] = {} if suffix == ".parquet" else _text_options(sep, encoding, suffix)

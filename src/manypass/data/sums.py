@@ -22,7 +22,8 @@ STIRLING = ((1, 0, 0, 0), (0, 1, 0, 0), (0, 1, 2, 0), (0, 1, 6, 6))
 def power(c: Array, n: float | Array) -> Array:
     """(1 − c)ⁿ for a whole number n, without loss where c is small."""
     slow = np.abs(c) < 0.5
-    return np.where(slow, np.exp(n * np.log1p(-np.where(slow, c, 0.0))), np.power(1 - c, n))
+    with np.errstate(over="ignore"):  # far above the critical rate it is infinite
+        return np.where(slow, np.exp(n * np.log1p(-np.where(slow, c, 0.0))), np.power(1 - c, n))
 
 
 def choose(n: float, r: int) -> float:

@@ -11,7 +11,6 @@ import xarray as xr
 
 from manypass import card, checks, memory, results, spectrum
 from manypass.checks import Array
-from manypass.data import solution
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
 from manypass.exact.modes import Modes, linear_modes
@@ -39,8 +38,8 @@ class Exact:
         the only one that needs it; 0 leaves it out. All other training errors are always there.
     accuracy : float, optional
         Sample until the standard error of Et is below this, `samples` (or 10⁸) at most.
-    seed : int
-        The same seed gives the same samples.
+    seed : int, optional
+        The same seed gives the same samples; None draws a seed, which the result tells.
     diagonal : bool
         On a `Dataset`, follow only the variances of the weights in the eigenbasis of H: an
         approximation at 1/N of the price, and labelled as one in the result.
@@ -66,14 +65,14 @@ class Exact:
     eigenvalues: Sequence[float] | None = None
     samples: int = 0
     accuracy: float | None = None
-    seed: int = 0
+    seed: Any = 0
     diagonal: bool = False
     device: str = "cpu"
 
     def __post_init__(self) -> None:
         checks.count("samples", self.samples, 0, 10**10)
         checks.choice("device", self.device, card.DEVICES)
-        checks.count("seed", self.seed, 0, 2**63)
+        object.__setattr__(self, "seed", checks.seed("seed", self.seed))
         if self.accuracy is not None:
             checks.number("accuracy", self.accuracy, 1e-5, 1)
         if self.eigenvalues is not None:
@@ -111,6 +110,8 @@ class Exact:
     ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t, and C(t,s), G(t,s) if asked for."""
         if isinstance(problem.data, Dataset):
+            from manypass.data import solution  # a Teacher needs nothing of it
+
             return self._on_data(
                 problem,
                 {"t": t},
@@ -149,6 +150,8 @@ class Exact:
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """R, Q, Eg of weights averaged over the window, F2 and Et of the present ones, t → ∞."""
         if isinstance(problem.data, Dataset):
+            from manypass.data import solution
+
             found = solution.stationary(
                 problem, diagonal=self.diagonal, window=window, device=self.device
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy  # its rooms open on first use: most answers need none of them
 
 from manypass.checks import Array
 from manypass.exact.modes import Modes
@@ -108,7 +108,8 @@ def slow_mode(problem: Problem, spectrum: Spectrum | None = None) -> float:
         high = law.edge * (1 - 1e-13)
         if _feedback(law, high) * v / 2 <= 1:
             return band
-        return 2 * v * (decay + float(brentq(lambda z: _feedback(law, z) * v / 2 - 1, low, high)))
+        zero = scipy.optimize.brentq(lambda z: _feedback(law, z) * v / 2 - 1, low, high)
+        return 2 * v * (decay + float(zero))
     if v * (1 - math.sqrt(c) + c) <= 2 * math.sqrt(c):
         return band
     k = 2 / v - 1

@@ -6,15 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import dawsn, erfc, sici
+import scipy  # its rooms open on first use: most answers need none of them
 
 from manypass.checks import Array
 from manypass.exact.modes import Modes, learned
 from manypass.problem import Problem, Teacher
 from manypass.rules import Hebbian
+from manypass.spectrum import gauss_legendre
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(400)
-PANEL = np.polynomial.legendre.leggauss(64)
+MANY, PANEL = 400, 64  # nodes
 
 
 def closed_training_error(
@@ -57,15 +57,15 @@ def gaussian_activation(
 
 def gaussian_errors(data: Teacher, A: Array, B: Array, variance: Array) -> Array:
     """P(ỹx < 0) for x = Ay + Bỹ + σz: an integral over u = yỹ, of density 2φ(u)Φ(u/ε)."""
-    half, reach = (1 + NODES) / 2, 9.0
+    nodes, weights = gauss_legendre(MANY)
+    half, reach = (1 + nodes) / 2, 9.0
     u = reach * np.concatenate([-half, half])  # nodes crowd at 0, where a small ε shows
-    weight = reach / 2 * np.tile(WEIGHTS, 2) * np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
-    weight *= erfc(-u / (math.sqrt(2) * max(data.noise, 1e-300)))
+    weight = reach / 2 * np.tile(weights, 2) * np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
+    weight *= scipy.special.erfc(-u / (math.sqrt(2) * max(data.noise, 1e-300)))
     x = np.multiply.outer(A, u) + B[:, None]
     spread = np.sqrt(2 * variance)[:, None]
-    wrong = np.where(
-        spread > 0, 0.5 * erfc(x / np.where(spread > 0, spread, 1)), 0.5 - 0.5 * np.sign(x)
-    )
+    tail = 0.5 * scipy.special.erfc(x / np.where(spread > 0, spread, 1))
+    wrong = np.where(spread > 0, tail, 0.5 - 0.5 * np.sign(x))
     return np.asarray(wrong @ weight)
 
 
@@ -90,7 +90,8 @@ def shot_exponent(problem: Problem, t: float, k: Array) -> Any:
     if problem.mode == "batch":
         return np.asarray(1j * k * shot_moments(problem, np.array([t]))[0][0])
     if x * t <= 0.1:
-        age, weight = t * (1 + NODES) / 2, t * WEIGHTS / 2
+        nodes, weights = gauss_legendre(MANY)
+        age, weight = t * (1 + nodes) / 2, t * weights / 2
         boosts = np.expm1(1j * v * np.multiply.outer(k, np.exp(-x * age)))
         return boosts @ weight / alpha
     # With w = e^{−vλs} this is ∫ (e^{ikvw} − 1)/w dw / αvλ, from w = e^{−vλt} to 1.
@@ -102,14 +103,14 @@ def _entire(z: Array) -> Any:
     """∫₀^z (e^{iw} − 1)/w dw = Σ (iz)ⁿ/(n n!) = Ci(z) − log z − γ + i Si(z)."""
     small = np.minimum(z, 1.0)
     series = sum((1j * small) ** n / (n * math.factorial(n)) for n in range(1, 19))
-    sine, cosine = sici(np.maximum(z, 1.0))
+    sine, cosine = scipy.special.sici(np.maximum(z, 1.0))
     return np.where(z < 1, series, cosine - np.log(np.maximum(z, 1.0)) - np.euler_gamma + 1j * sine)
 
 
 def wave_numbers(top: float, reach: float) -> tuple[Array, Array]:
     """Nodes and weights on (0, top) that resolve waves e^{ikx} up to |x| = reach."""
     panels = math.ceil(min(max(top * reach / 60, 4.0), 2000.0))
-    nodes, weights = PANEL
+    nodes, weights = gauss_legendre(PANEL)
     k = (np.arange(panels)[:, None] + (1 + nodes) / 2).ravel() * top / panels
     return k, np.tile(weights, panels) * top / panels / 2
 
@@ -128,7 +129,7 @@ def hebbian_errors(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
         k, weight = wave_numbers(9.0 / math.sqrt(variance), reach)
         width = np.exp(-(k**2) * variance / 2)
         q = delta * R[i] * k / math.sqrt(2)
-        teacher = np.exp(-(q**2)) + 2j / math.sqrt(math.pi) * dawsn(q)
+        teacher = np.exp(-(q**2)) + 2j / math.sqrt(math.pi) * scipy.special.dawsn(q)
         chi = width * teacher * np.exp(shot_exponent(problem, float(t[i]), k))
         out[i] -= (chi.imag / k) @ weight / math.pi
     return np.asarray(np.clip(out, 0.0, 1.0))

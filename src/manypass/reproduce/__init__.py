@@ -9,7 +9,7 @@ from types import ModuleType
 import matplotlib as mpl
 import xarray as xr
 
-from manypass import plot
+from manypass import files, plot
 from manypass.reproduce import figure1, figure2, figure3, figure4, figure5
 from manypass.reproduce.parts import Part, Parts, Scale
 from manypass.reproduce.report import Chapter, write_report
@@ -66,7 +66,7 @@ def _figure(
                 written.append(folder / f"{name}{suffix}")
                 plot.save_figure(figure, written[-1])
     numbers = folder / f"figure{number}.nc"
-    xr.DataTree.from_dict(dict(parts)).to_netcdf(numbers, engine="h5netcdf")
+    files.write(numbers, files.netcdf(parts))
     panels = module.panels(parts)
     return [*written, numbers], Chapter(number, list(pictures), module.CAPTION, panels)
 

@@ -6,7 +6,7 @@ import html
 from dataclasses import dataclass
 from pathlib import Path
 
-from manypass import __version__
+from manypass import __version__, files
 from manypass.reproduce.agreement import Panel, Symbol
 from manypass.reproduce.parts import Scale
 
@@ -51,7 +51,7 @@ def write_report(folder: Path, chapters: list[Chapter], scale: Scale) -> list[Pa
     )
     texts = {"report.md": markdown(chapters, how), "report.html": page(chapters, how)}
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        files.write(folder / name, text)
     return [folder / name for name in texts]
 
 

@@ -19,7 +19,7 @@ def cavity_experiment(
     times: Any,
     *,
     n: int = 1000,
-    seed: int = 0,
+    seed: int | None = 0,
     stimuli: int = 20,
     stimulus: float = 1e-6,
 ) -> xr.Dataset:
@@ -34,7 +34,7 @@ def cavity_experiment(
     times : array_like
         When to look, to the nearest step.
     n, seed : int
-        Size of the networks; the same seed gives the same numbers.
+        Size of the networks; the same seed gives the same numbers, None draws one.
     stimuli : int
         Number of runs, each with a random stimulus to all weights, that G is averaged over.
     stimulus : float
@@ -60,7 +60,7 @@ def cavity_experiment(
     checks.count("n", n, 2, 10**6)
     checks.count("stimuli", stimuli, 1, 10**6)
     checks.number("stimulus", stimulus, 1e-12, 1e3)
-    checks.count("seed", seed, 0, 2**63)
+    seed = checks.seed("seed", seed)
     p = round(problem.teacher.alpha * n)
     if problem.mode != "online" or p < 1 or problem.rate * problem.decay >= n:
         raise ValueError(

@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import cfunc, float64, njit
+from numba import cfunc, float64
 from numba.core.errors import NumbaError
 
-from manypass.rules import Rule
+from manypass.compiling import njit
+from manypass.rules import Difference, Rule, central_difference
 
 # Sums may be reordered, so that they vectorise; inf and NaN keep their meaning.
 FAST: dict[str, Any] = {
@@ -20,6 +21,9 @@ FAST: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
 FINE, DIVERGED, NOT_A_NUMBER = 0, 1, 2
+
+
+DIFFERENCE = njit(nogil=True, error_model="numpy")(central_difference)
 
 
 @njit(**FAST)
@@ -127,13 +131,16 @@ def compiled_force(rule: Rule) -> Any:
     return _checked(rule, "force", rule.force, rule.force_function)
 
 
-def compiled_rule(rule: Rule) -> tuple[Any, Any, tuple[float, ...]]:
-    """Force and slope as pointers, and the parameters: loops that take them are compiled once."""
+def compiled_rule(rule: Rule) -> tuple[tuple[float, ...], Any, Any]:
+    """Parameters, force and slope, the latter as pointers: loops that take them compile once.
+
+    A tuple that begins with a pointer would make numba warn at every call, from every thread.
+    """
     count = len(rule.parameters)
     _checked(rule, "force", rule.force, rule.force_function)
     _checked(rule, "slope", rule.slope, rule.slope_function)
     force, slope = (_pointer(f, count) for f in (rule.force_function, rule.slope_function))
-    return force, slope, tuple(rule.parameters.values())
+    return tuple(rule.parameters.values()), force, slope
 
 
 def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any]) -> Any:
@@ -150,7 +157,7 @@ def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any])
 
 @lru_cache(maxsize=64)
 def _compiled(name: str, function: Callable[..., Any], count: int) -> Any:
-    compiled = njit(**FAST)(getattr(function, "py_func", function))
+    compiled = njit(**FAST)(_plain(function, count))
     try:
         compiled.compile((float64,) * (2 + count))
     except NumbaError as error:
@@ -165,8 +172,18 @@ def _compiled(name: str, function: Callable[..., Any], count: int) -> Any:
 
 @lru_cache(maxsize=64)
 def _pointer(function: Callable[..., Any], count: int) -> Any:
-    plain = getattr(function, "py_func", function)
-    return cfunc(float64(*(float64,) * (2 + count)), error_model="numpy")(plain)
+    signature = float64(*(float64,) * (2 + count))
+    return cfunc(signature, error_model="numpy")(_plain(function, count))
+
+
+def _plain(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return a function that numba can compile: of a fixed number of arguments."""
+    if not isinstance(function, Difference):
+        return getattr(function, "py_func", function)
+    scope = {"F": _compiled("force", function.force, count), "difference": DIFFERENCE}
+    names = ", ".join(("x", "y", *(f"p{i}" for i in range(count))))
+    made: Callable[..., Any] = eval(f"lambda {names}: difference(F, {names})", scope)
+    return made
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -38,8 +38,9 @@ class Simulation:
         which is taken instead.
     samples : int
         Number of independent networks. Error bars come from their scatter.
-    seed : int
-        The same seed gives the same numbers, on any number of threads.
+    seed : int, optional
+        The same seed gives the same numbers, on any number of threads; None draws a seed, which
+        the result tells.
     sequence : {"replacement", "reshuffled", "fixed"}
         Examples drawn with replacement, as the theory has it; every example once per pass, in a
         new order each pass; or in one order for ever.
@@ -69,7 +70,7 @@ class Simulation:
 
     n: int = 500
     samples: int = 100
-    seed: int = 0
+    seed: Any = 0
     sequence: str = "replacement"
     precision: str | None = None
     settle: float = 20.0
@@ -81,7 +82,7 @@ class Simulation:
     def __post_init__(self) -> None:
         checks.count("n", self.n, 1, 10**7)
         checks.count("samples", self.samples, 1, 10**9)
-        checks.count("seed", self.seed, 0, 2**63)
+        object.__setattr__(self, "seed", checks.seed("seed", self.seed))
         checks.choice("sequence", self.sequence, SEQUENCES)
         checks.choice("precision", self.number, PRECISIONS)
         checks.choice("device", self.device, card.DEVICES)

@@ -42,7 +42,7 @@ def best(
         The result that should be small: Eg, Et, F2, Q.
     at : float or "steady"
         When it should be small; of no concern if `over` is the time.
-    method : Method or "auto"
+    method : Method or str
         As for `solve`.
     window : float
         Averaging time in the steady state, unless it is varied.

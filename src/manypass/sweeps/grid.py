@@ -15,6 +15,7 @@ from manypass import checks, results
 from manypass.problem import PROBLEM_FIELDS, TEACHER_FIELDS, Problem, checked
 from manypass.rules import Rule
 from manypass.sweeps.points import Answer, Point
+from manypass.verbs import named
 
 MOST_POINTS = 10_000_000
 Fields = dict[str, Any]
@@ -39,8 +40,11 @@ class Grid:
     --------
     >>> import manypass as mp
     >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
-    >>> mp.Grid(problem, rate=[0.5, 1.0, 1.5], decay=[0.1, 0.2]).shape
-    (3, 2)
+    >>> grid = mp.Grid(problem, rate=np.linspace(0.5, 3, 50), decay=[0.1, 0.2])
+    >>> grid.shape
+    (50, 2)
+    >>> print(str(grid).split(";")[0])
+    <Grid of 50 x 2 points: rate=0.5 ... 3.0, decay=0.1, 0.2
     >>> mp.Grid(problem, {("alpha", "decay"): [(1, 0.1), (2, 0.2)]}, noise=[0, 1, 2]).shape
     (2, 3)
     """
@@ -64,6 +68,11 @@ class Grid:
         if size > MOST_POINTS:
             raise ValueError(f"the grid has {size:.3g} points: at most {MOST_POINTS}")
 
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{'/'.join(names)}={_short(s)}" for names, s in self.axes.items())
+        size = " x ".join(map(str, self.shape))
+        return f"<Grid of {size} points: {axes}; else {self.problem!r}>"
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of steps along each axis."""
@@ -86,7 +95,7 @@ class Grid:
     def _point(
         self, chosen: Fields, method: Any, times: Any, window: float, two_time: bool
     ) -> Point:
-        method, window = chosen.pop("method", method), chosen.pop("window", window)
+        method, window = named(chosen.pop("method", method)), chosen.pop("window", window)
         if times is None:
             window = checks.number("window", window, 0, results.LATEST)
         rule = chosen.pop("rule", self.problem.rule)
@@ -100,7 +109,7 @@ class Grid:
 
     def check_fields(self, method: Any) -> None:
         """Refuse a field that nobody has."""
-        methods = [method, *self._swept("method")]
+        methods = [named(each) for each in (method, *self._swept("method"))]
         rules = [self.problem.rule, *self._swept("rule")]
         known = {"window", "method", "rule", *PROBLEM_SIDE}
         known |= {name for rule in rules if isinstance(rule, Rule) for name in rule.parameters}
@@ -198,6 +207,12 @@ def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
 
 def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if np.iterable(value) and not isinstance(value, str) else (value,)
+
+
+def _short(steps: list[tuple[Any, ...]]) -> str:
+    """All steps of an axis if they are few, else the first and the last."""
+    shown = [str(_label(s[0] if len(s) == 1 else s)) for s in steps]
+    return ", ".join(shown) if len(shown) <= 4 else f"{shown[0]} ... {shown[-1]}"
 
 
 def _label(value: Any) -> Any:

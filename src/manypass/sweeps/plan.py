@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from manypass import rules
+from manypass.files import missing
 from manypass.flags import make_method, make_problem, read_times
 from manypass.problem import TEACHER_FIELDS
 from manypass.sweeps.grid import Grid
@@ -36,6 +37,8 @@ def read_plan(path: str | Path) -> Plan:
         entries = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a TOML file: {error}") from None
+    except FileNotFoundError:
+        raise ValueError(f"there is {missing(path)}") from None
     except OSError as error:
         raise ValueError(f"cannot read {str(path)!r}: {error.strerror}") from None
     if not isinstance(entries.get("sweep"), dict):

@@ -46,7 +46,7 @@ def sweep(
     ----------
     grid : Grid
         Which problems.
-    method : Method or "auto"
+    method : Method or str
         As for `solve`; its settings can be swept too.
     times, two_time
         As for `solve`; without times, steady states.
@@ -88,7 +88,7 @@ def sweep(
         raise ValueError("`workers`, `executor` and `client` exclude each other: give one")
     if out is not None and Path(out).is_file():
         raise ValueError(f"`out` must be a folder, got the file {str(out)!r}")
-    verbs.resolve(grid.problem, method)  # raises if it is none
+    method = verbs.named(method)  # raises if it is none
     points = list(grid.points(method, times, window, two_time))
     store = None if out is None else Store(Path(out) / "points")
     answers: list[Answer | str] = [MISSING] * len(points)

@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+from manypass import files
 from manypass.sweeps.points import Answer, Point, plain, unseal
 
 STALE = 3600.0  # seconds after which an unfinished file is nobody's
@@ -49,10 +50,5 @@ class Store:
     def put(self, point: Point, text: str) -> None:
         """Keep the answer to a point."""
         target = self.folder / f"{point.key}.point"
-        partial = self.folder / f".{target.name}.{os.getpid()}.part"
-        try:
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        files.write(target, text)
         self.names.add(target.name)

@@ -255,6 +255,18 @@ def test_a_link_gives_the_same_view_with_pins(opened, explorer):
     again.until("document.querySelectorAll('#pins li').length === 0")
 
 
+def test_an_address_that_cannot_be_read_falls_back_to_the_defaults_with_a_note(opened):
+    page = opened("alpha=junk&rule=magic&rate=1.5&colour=red&pin=rate%3Djunk")
+    note = page.page.inner_text("#warning")
+    assert "cannot be read: rate = junk, alpha = junk, rule = magic, …. Defaults" in note
+    assert page.page.evaluate("document.getElementById('error').hidden")
+    assert page.page.input_value("#alpha") == "1.2"
+    same(page.traces("order")["R"]["y"], solved(rate=1.5).R)
+    page.move("rate", 1.0)
+    page.until("document.getElementById('warning').hidden")
+    assert page.page.evaluate("location.hash") == "#rate=1&pin="
+
+
 def test_downloads(opened):
     page = opened("rate=1.5")
     table = pd.read_csv(page.download("#order", "CSV"), comment="#")

@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import http.client
 import json
 import math
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -105,6 +108,28 @@ def test_bad_views_are_refused_by_name(app, view, named):
         status, answer, _ = ask(app, path, {"view": view, **rest})
         assert status == 422
         assert named in answer["error"]
+
+
+@pytest.mark.parametrize("key", ["path", "test", "hash", "target"])
+def test_a_request_may_name_no_file(app, tmp_path, key):
+    """Whether a file is there must not be told either."""
+    (tmp_path / "secret.csv").write_text("salary,name\n1,2\n3,4\n")
+    answers = set()
+    for name in ("secret.csv", "none.csv"):
+        data = {"path": str(tmp_path / name), "target": "guess", "hash": "0"}
+        data = {"alpha": 1.0, key: data.get(key, data["path"])} if key != "path" else data
+        for path, rest in (
+            ("/answer", {"want": "curves"}),
+            ("/run", {"kind": "simulation"}),
+            ("/data", {"kind": "curves", "format": "csv"}),
+        ):
+            body = {"view": {"problem": {**PROBLEM, "data": data}}, **rest}
+            status, answer, _ = ask(app, path, body)
+            assert status == 422
+            answers.add(answer["error"])
+    assert answers == {
+        f"`{key}` is not a field of data on the page: it has alpha, task, noise",
+    }
 
 
 @pytest.mark.parametrize(
@@ -338,6 +363,55 @@ def test_linear_runs_tell_on_the_way():
     huge = View.from_dict({"problem": {**PROBLEM, "data": {"alpha": 1e3}}, "n": 2000})
     with pytest.raises(ValueError, match="`n` = 2000 at `alpha` = 1000"):
         RUNS["simulation"](huge, told.append)
+
+
+HALF_HEAD = b"POST /answer HTTP/1.1\r\nHost: 127.0.0.1"
+IMPATIENT = (
+    "from manypass.explorer import launch, patience; patience.PATIENCE = 1.0; "
+    "launch.explore(0, browser=False)"
+)
+
+
+def half_body(port):
+    head = f"POST /answer HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100\r\n"
+    return f'{head}Content-Type: application/json\r\n\r\n{{"view"'.encode()
+
+
+def test_half_a_request_is_hung_up_on_in_silence():
+    command = [sys.executable, "-c", IMPATIENT]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, **streams, text=True) as server, contextlib.ExitStack() as kept:
+        kept.callback(server.kill)
+        port = int(re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
+
+        def half(text):
+            made = kept.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            made.sendall(text)
+            return made
+
+        for _ in range(20):
+            half(half_body(port)).close()  # leaves in the middle of its request
+        held = [half(text) for text in (HALF_HEAD, half_body(port)) * 10]
+        drop = half(half_body(port))
+        begin = time.monotonic()
+        with contextlib.suppress(OSError):  # a byte now and then does not buy more time
+            while time.monotonic() - begin < 5:
+                drop.sendall(b" ")
+                time.sleep(0.2)
+        assert time.monotonic() - begin < 5
+        assert [one.recv(1) for one in held] == [b""] * 20
+        whole = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        body = json.dumps({"view": {"problem": PROBLEM}, "want": "curves"})
+        for _ in range(2):  # the connection is kept for a second request
+            whole.request("POST", "/answer", body, {"Content-Type": "application/json"})
+            assert whole.getresponse().read().startswith(b'{"code"')
+            time.sleep(1.2)
+        for text in (HALF_HEAD, half_body(port)):
+            half(text)
+        server.send_signal(signal.SIGINT)
+        rest, _ = server.communicate(timeout=20)
+        whole.close()
+    assert (rest, server.returncode) == ("\n", 0)
 
 
 def test_ports():

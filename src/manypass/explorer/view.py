@@ -11,7 +11,7 @@ from manypass import checks
 from manypass.cavity.method import DMFT
 from manypass.checks import Array
 from manypass.exact.method import Exact
-from manypass.problem import Problem
+from manypass.problem import TEACHER_FIELDS, Problem
 from manypass.simulation.method import Simulation
 
 LATEST = 1000.0  # last time that the page may ask for
@@ -59,7 +59,7 @@ class View:
                 raise ValueError(f"`{key!s:.40}` is not a field of a view: {', '.join(allowed)}")
         if "problem" not in entries:
             raise ValueError("`problem` is missing")
-        view = cls(**entries | {"problem": Problem.from_dict(entries["problem"])})
+        view = cls(**entries | {"problem": _problem(entries["problem"])})
         checks.number("end", view.end, 0.01, LATEST)
         checks.number("window", view.window, 0, LATEST)
         checks.count("n", view.n, 10, MOST_N)
@@ -128,3 +128,13 @@ class View:
                 f"`n` = {self.n} at `alpha` = {self.problem.data.alpha:g} makes {inputs:.3g} "
                 f"inputs: the page simulates up to {MOST_INPUTS:.3g}"
             )
+
+
+def _problem(entries: Any) -> Problem:
+    """Build the problem of a teacher: a request may name no file, be it there or not."""
+    data = entries.get("data") if isinstance(entries, dict) else None
+    for key in data if isinstance(data, dict) else ():
+        if key not in TEACHER_FIELDS:
+            allowed = ", ".join(TEACHER_FIELDS)
+            raise ValueError(f"`{key!s:.40}` is not a field of data on the page: it has {allowed}")
+    return Problem.from_dict(entries)

@@ -12,7 +12,8 @@ import { byId, tell } from "./tell.js";
 import * as tools from "./tools.js";
 import { isGrowing, warningOf } from "./warning.js";
 
-let state = fromHash(location.hash);
+let state = DEFAULTS;
+let note = ""; // on the address; lasts until the first change
 let shown = {}; // the newest of everything that was computed
 let said = {}; // the last answer: v_c, the slow mode, which runs to start
 let wanted = null; // a state whose answer is still to be asked for
@@ -102,7 +103,7 @@ function fail(text) {
 function showWords() {
   const limit = said.critical_rate;
   tell("fraction", limit ? `v = ${(state.rate / limit).toFixed(3)} v_c, with v_c = ${limit.toFixed(4)}` : "");
-  tell("warning", warningOf(state, said, shown));
+  tell("warning", [note, warningOf(state, said, shown)].filter(Boolean).join(" "));
   byId("python").textContent = (state.sim ? said.code_simulated : said.code) ?? "";
   byId("toml").textContent = said.toml ?? "";
 }
@@ -218,6 +219,7 @@ const simulation = new Simulation((found) => {
 
 function change(patch) {
   const before = state;
+  if (Object.keys(patch).length) note = "";
   state = { ...state, ...patch };
   const networks = before.n !== state.n || before.samples !== state.samples;
   if (keyOf(before) !== keyOf(state) || networks) forget(before, networks);
@@ -246,8 +248,9 @@ function forget(before, networksOnly) {
   if (steadyKey(other) !== steadyKey({ ...state, window: 0 })) delete shown.steadyRun;
 }
 
-function go(next) {
+function go(next, word = "") {
   state = next;
+  note = word;
   shown = {};
   simulation.forget();
   runs.drop();
@@ -297,5 +300,9 @@ byId("pin").addEventListener("click", () => pins.add(state));
 byId("reset").addEventListener("click", () => go({ ...DEFAULTS }));
 byId("controls").addEventListener("submit", (event) => event.preventDefault());
 head.buildTheme(redrawAll);
-addEventListener("hashchange", () => go(fromHash(location.hash)));
-go(state);
+function follow() {
+  const link = fromHash(location.hash);
+  go(link.state, link.note);
+}
+addEventListener("hashchange", follow);
+follow();

@@ -68,7 +68,7 @@ def _figure(
     numbers = folder / f"figure{number}.nc"
     xr.DataTree.from_dict(dict(parts)).to_netcdf(numbers, engine="h5netcdf")
     panels = module.panels(parts)
-    return [*written, numbers], Chapter(number, list(pictures), module.CAPTION, panels)
+    return [*written, numbers], Chapter(number, list(pictures), module.caption(parts), panels)
 
 
 class Clock:

@@ -74,7 +74,7 @@ def test_quick_answers_are_those_of_solve(app):
     status, answer, _ = ask(app, "/answer", {"view": {"problem": PROBLEM}, "want": "curves"})
     assert status == 200
     problem = mp.Problem.from_dict(PROBLEM)
-    expected = mp.solve(problem, np.linspace(0, 8, 161))
+    expected = mp.solve(problem, np.linspace(0, 1, 241) ** 2 * 8)
     for name in ("t", "R", "Q", "F2", "Eg"):
         np.testing.assert_allclose(answer["curves"][name], expected[name], rtol=1e-11, atol=1e-14)
     assert answer["critical_rate"] == mp.critical_rate(problem)
@@ -277,7 +277,7 @@ def test_files_hold_the_numbers_of_solve(app, tmp_path):
     body = {"view": view, "kind": "curves", "format": "nc"}
     (tmp_path / "x.nc").write_bytes(ask(app, "/data", body)[1])
     found, made = mp.load(tmp_path / "x.nc"), View.from_dict(view)
-    xr.testing.assert_allclose(found, mp.solve(made.problem, np.linspace(0, 4, 41)), rtol=1e-11)
+    xr.testing.assert_allclose(found, mp.solve(made.problem, made.times), rtol=1e-11)
     assert mp.problem_of(found) == made.problem
     body["kind"] = "steady"
     (tmp_path / "x.nc").write_bytes(ask(app, "/data", body)[1])
@@ -289,6 +289,19 @@ def test_files_hold_the_numbers_of_solve(app, tmp_path):
     )
     assert status == 409
     assert "not computed yet" in answer["error"]
+
+
+@pytest.mark.parametrize(("rule", "pixels"), [("adaline", 1.1), ("hebbian", 2.5)])
+@pytest.mark.parametrize(("rate", "end"), [(1.9, 8.0), (3.0, 8.0), (1.9, 100.0)])
+def test_curves_are_round_at_their_peaks(rule, pixels, rate, end):
+    """Straight lines between the points stay close to the curve, in pixels of a picture."""
+    problem = {**PROBLEM, "rule": rule, "rate": rate, "data": {"alpha": 1.2, "task": "regression"}}
+    view = View.from_dict({"problem": problem, "end": end})
+    fine = np.geomspace(1e-4 * end, end, 400)
+    drawn, curve = mp.solve(view.problem, view.times), mp.solve(view.problem, fine)
+    for name in ("R", "Q", "F2"):
+        off = np.interp(fine, view.times, drawn[name]) - curve[name].values
+        assert 260 * np.abs(off).max() / curve[name].values.max() < pixels
 
 
 class Anything:

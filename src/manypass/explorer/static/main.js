@@ -7,7 +7,7 @@ import * as head from "./head.js";
 import { Pins } from "./pins.js";
 import { Runs } from "./runs.js";
 import { Simulation } from "./simulation.js";
-import { DEFAULTS, fromHash, keyOf, problemOf, toHash, viewOf } from "./state.js";
+import { DEFAULTS, fromHash, keyOf, nameOf, problemOf, toHash, viewOf } from "./state.js";
 import { byId, tell } from "./tell.js";
 import * as tools from "./tools.js";
 import { isGrowing, warningOf } from "./warning.js";
@@ -53,13 +53,24 @@ function drawCard(card) {
     instead.querySelector("p").textContent = text;
     return null;
   }
+  return pictures.draw(card, pictureOf(card));
+}
+
+function pictureOf(card) {
   const names = { order: ["R", "Q", "F2"], errors: ["Eg", "Et"] }[card];
-  if (names) {
-    return pictures.draw(card, pictures.timeCurves(
-      names, shown, pins.pictures(state), state, card === "order" && isGrowing(state, said),
-    ));
-  }
-  return pictures.draw(card, pictures[card](shown, state));
+  if (!names) return pictures[card](shown, state);
+  return pictures.timeCurves(
+    names, shown, pins.pictures(state), state, card === "order" && isGrowing(state, said),
+  );
+}
+
+/** What a picture is of, in words: it may be looked at without this page. */
+function titleOf(card) {
+  const curves = card === "order" || card === "errors";
+  const networks = curves && shown.simulation ? `; symbols: ${state.samples} networks, N ${state.n}` : "";
+  const when = card === "activations" ? `, t ${state.end}` : "";
+  const pinned = curves ? pins.pictures(state).map((pin) => `${pin.letter}: ${pin.name}`) : [];
+  return [`${nameOf(state)}${when}${networks}`, ...pinned].join("<br>");
 }
 
 /** Words in place of a picture, or null. */
@@ -283,6 +294,7 @@ tools.build(
     if (card === "steady") return linear(state) ? "steady" : "sweep";
     return card === "activations" ? card : "curves";
   },
+  (card, format) => head.inLight(() => pictures.image(pictureOf(card), titleOf(card), format)),
   (text) => tell("error", text),
 );
 byId("simulate").addEventListener("click", () => {

@@ -199,11 +199,17 @@ export function draw(card, [traces, made]) {
   return Plotly.react(plotIn(card), traces, made, CONFIG);
 }
 
-/** A picture of a card on its own background. */
-export function image(card, format) {
-  const plot = plotIn(card);
-  const figure = {
-    data: plot.data, layout: { ...plot.layout, paper_bgcolor: colour("card"), showlegend: true },
+/** A picture to keep: on white, with its parameters. */
+export function image([data, made], title, format) {
+  const white = "#ffffff";
+  const lines = title.split("<br>").length;
+  const layout = {
+    ...made, paper_bgcolor: white, plot_bgcolor: white, showlegend: true,
+    annotations: made.annotations?.map((note) => ({ ...note, bgcolor: white })),
+    margin: { ...made.margin, t: 48 + 18 * lines },
+    title: {
+      text: title, font: { size: 13 }, x: 0, xref: "paper", y: 1, yanchor: "top", pad: { t: 10 },
+    },
   };
-  return Plotly.toImage(figure, { format, width: 720, height: 460, scale: 2 });
+  return Plotly.toImage({ data, layout }, { format, width: 720, height: 460, scale: 2 });
 }

@@ -137,6 +137,10 @@ def test_a_slider_moves_the_curves(opened):
     print(f"slider to picture: {sorted(latencies)[2]} ms (median)")
     assert page.page.input_value("#rate") == "2.5"
     assert "v = 0.809" in page.page.inner_text("#fraction")
+    corners = page.page.evaluate(
+        "document.querySelector('#order .js-line').getAttribute('d').split('L').length"
+    )
+    assert corners == 241  # Plotly has left out no point
     page.page.fill("#decay", "0.4")
     page.until("JSON.parse(document.body.dataset.drawn)[0].decay === 0.4")
     same(page.traces("errors")["E<sub>g</sub>"]["y"], solved(rate=2.5, decay=0.4).Eg)

@@ -125,7 +125,7 @@ def legend_above(ax: Axes, columns: int, order: Any = None, pad: float = 4.0) ->
         fontsize="x-small",
         columnspacing=1.2,
     )
-    made.borderaxespad = pad / made.get_texts()[0].get_fontsize()
+    made.borderaxespad = pad / float(made.get_texts()[0].get_fontsize())
 
 
 def _values(result: Any, variable: str, *sizes: int) -> xr.DataArray:

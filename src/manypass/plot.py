@@ -80,7 +80,8 @@ def curves(
             raise ValueError(f"`variables` must be among {', '.join(held)}, got {name!r}")
     if ax is None:
         ax = new_figure(1)[1][0]
-    theories, drawn, kinds = 0, set(), []
+    theories, drawn = 0, set[str]()
+    kinds: list[dict[str, Any]] = []
     for result in results:
         simulated = _method(result) == "Simulation"
         shown = [n for n in SYMBOLS if n in result and (variables is None or n in variables)]

@@ -172,9 +172,11 @@ def along_many(goal: Goal, bounds: Mapping[str, tuple[float, float]]) -> Array:
     options: Any = {"xatol": 1e-4, "fatol": 1e-10, "maxiter": 400}
     if dear:
         options = {"xatol": 0.03, "fatol": goal.error, "maxfev": CLOSE[2]}
-    found: Any = minimize(
-        lambda u: goal(np.exp(u)), start, method="Nelder-Mead", bounds=limits, options=options
-    )
+
+    def along(u: Any) -> float:
+        return goal(np.exp(u))
+
+    found: Any = minimize(along, start, method="Nelder-Mead", bounds=limits, options=options)
     return np.asarray(np.exp(found.x))
 
 

@@ -17,6 +17,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 import manypass as mp
 from manypass.explorer.view import View
@@ -136,6 +137,10 @@ def test_a_slider_moves_the_curves(opened):
     print(f"slider to picture: {sorted(latencies)[2]} ms (median)")
     assert page.page.input_value("#rate") == "2.5"
     assert "v = 0.809" in page.page.inner_text("#fraction")
+    corners = page.page.evaluate(
+        "document.querySelector('#order .js-line').getAttribute('d').split('L').length"
+    )
+    assert corners == 241  # Plotly has left out no point
     page.page.fill("#decay", "0.4")
     page.until("JSON.parse(document.body.dataset.drawn)[0].decay === 0.4")
     same(page.traces("errors")["E<sub>g</sub>"]["y"], solved(rate=2.5, decay=0.4).Eg)
@@ -169,7 +174,7 @@ def test_adatron_fills_in_and_is_dropped_when_a_slider_moves(opened):
     page.page.select_option("#rule", "adatron")
     page.until("document.body.dataset.heard === 'curves so far'")
     first = page.traces("order")
-    assert len(first["R"]["y"]) == 41
+    assert len(first["R"]["y"]) == 81
     low, high = page.page.evaluate("document.querySelector('#order .plot')._fullLayout.yaxis.range")
     assert low == 0
     assert 1 <= high < 1.2  # the curves fill the picture
@@ -255,15 +260,40 @@ def test_a_link_gives_the_same_view_with_pins(opened, explorer):
     again.until("document.querySelectorAll('#pins li').length === 0")
 
 
+def test_an_address_that_cannot_be_read_falls_back_to_the_defaults_with_a_note(opened):
+    page = opened("alpha=junk&rule=magic&rate=1.5&colour=red&pin=rate%3Djunk")
+    note = page.page.inner_text("#warning")
+    assert "cannot be read: rate = junk, alpha = junk, rule = magic, …. Defaults" in note
+    assert page.page.evaluate("document.getElementById('error').hidden")
+    assert page.page.input_value("#alpha") == "1.2"
+    same(page.traces("order")["R"]["y"], solved(rate=1.5).R)
+    page.move("rate", 1.0)
+    page.until("document.getElementById('warning').hidden")
+    assert page.page.evaluate("location.hash") == "#rate=1&pin="
+
+
 def test_downloads(opened):
     page = opened("rate=1.5")
     table = pd.read_csv(page.download("#order", "CSV"), comment="#")
     for name in ("t", "R", "Q", "F2", "Eg"):
         same(table[name], solved(rate=1.5)[name])
-    assert page.download("#order", "PNG").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     drawing = io.BytesIO(page.download("#steady", "SVG").read_bytes()).read().decode()
     assert drawing.startswith("<svg")
     assert "mean force" in drawing
+
+
+def test_pictures_are_saved_on_white_with_their_parameters(opened, tmp_path):
+    page = opened("rate=1.5&noise=0.3&n=50&samples=4&pin=rate%3D1", color_scheme="dark")
+    page.page.click("#simulate")
+    page.until("document.body.dataset.simulated === '4 networks'")
+    shutil.copy(page.download("#order", "PNG"), tmp_path / "order.png")
+    pixels = np.asarray(Image.open(tmp_path / "order.png").convert("RGB"))
+    assert (pixels[[0, 0, -1, -1], [0, -1, 0, -1]] == 255).all()
+    assert (pixels < 64).all(axis=-1).sum() > 1000  # words are dark, though the page is, too
+    drawing = page.download("#order", "SVG").read_bytes().decode()
+    assert "adaline: α 1.2, v 1.5, λ 0.8, ε 0.3; symbols: 4 networks, N 50" in drawing
+    assert "A: adaline: α 1.2, v 1, λ 0.8" in drawing
+    assert page.page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 def test_errors_and_divergence_are_said_in_words(opened):

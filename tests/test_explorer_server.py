@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import http.client
 import json
 import math
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -71,7 +74,7 @@ def test_quick_answers_are_those_of_solve(app):
     status, answer, _ = ask(app, "/answer", {"view": {"problem": PROBLEM}, "want": "curves"})
     assert status == 200
     problem = mp.Problem.from_dict(PROBLEM)
-    expected = mp.solve(problem, np.linspace(0, 8, 161))
+    expected = mp.solve(problem, np.linspace(0, 1, 241) ** 2 * 8)
     for name in ("t", "R", "Q", "F2", "Eg"):
         np.testing.assert_allclose(answer["curves"][name], expected[name], rtol=1e-11, atol=1e-14)
     assert answer["critical_rate"] == mp.critical_rate(problem)
@@ -105,6 +108,28 @@ def test_bad_views_are_refused_by_name(app, view, named):
         status, answer, _ = ask(app, path, {"view": view, **rest})
         assert status == 422
         assert named in answer["error"]
+
+
+@pytest.mark.parametrize("key", ["path", "test", "hash", "target"])
+def test_a_request_may_name_no_file(app, tmp_path, key):
+    """Whether a file is there must not be told either."""
+    (tmp_path / "secret.csv").write_text("salary,name\n1,2\n3,4\n")
+    answers = set()
+    for name in ("secret.csv", "none.csv"):
+        data = {"path": str(tmp_path / name), "target": "guess", "hash": "0"}
+        data = {"alpha": 1.0, key: data.get(key, data["path"])} if key != "path" else data
+        for path, rest in (
+            ("/answer", {"want": "curves"}),
+            ("/run", {"kind": "simulation"}),
+            ("/data", {"kind": "curves", "format": "csv"}),
+        ):
+            body = {"view": {"problem": {**PROBLEM, "data": data}}, **rest}
+            status, answer, _ = ask(app, path, body)
+            assert status == 422
+            answers.add(answer["error"])
+    assert answers == {
+        f"`{key}` is not a field of data on the page: it has alpha, task, noise",
+    }
 
 
 @pytest.mark.parametrize(
@@ -252,7 +277,7 @@ def test_files_hold_the_numbers_of_solve(app, tmp_path):
     body = {"view": view, "kind": "curves", "format": "nc"}
     (tmp_path / "x.nc").write_bytes(ask(app, "/data", body)[1])
     found, made = mp.load(tmp_path / "x.nc"), View.from_dict(view)
-    xr.testing.assert_allclose(found, mp.solve(made.problem, np.linspace(0, 4, 41)), rtol=1e-11)
+    xr.testing.assert_allclose(found, mp.solve(made.problem, made.times), rtol=1e-11)
     assert mp.problem_of(found) == made.problem
     body["kind"] = "steady"
     (tmp_path / "x.nc").write_bytes(ask(app, "/data", body)[1])
@@ -264,6 +289,19 @@ def test_files_hold_the_numbers_of_solve(app, tmp_path):
     )
     assert status == 409
     assert "not computed yet" in answer["error"]
+
+
+@pytest.mark.parametrize(("rule", "pixels"), [("adaline", 1.1), ("hebbian", 2.5)])
+@pytest.mark.parametrize(("rate", "end"), [(1.9, 8.0), (3.0, 8.0), (1.9, 100.0)])
+def test_curves_are_round_at_their_peaks(rule, pixels, rate, end):
+    """Straight lines between the points stay close to the curve, in pixels of a picture."""
+    problem = {**PROBLEM, "rule": rule, "rate": rate, "data": {"alpha": 1.2, "task": "regression"}}
+    view = View.from_dict({"problem": problem, "end": end})
+    fine = np.geomspace(1e-4 * end, end, 400)
+    drawn, curve = mp.solve(view.problem, view.times), mp.solve(view.problem, fine)
+    for name in ("R", "Q", "F2"):
+        off = np.interp(fine, view.times, drawn[name]) - curve[name].values
+        assert 260 * np.abs(off).max() / curve[name].values.max() < pixels
 
 
 class Anything:
@@ -338,6 +376,55 @@ def test_linear_runs_tell_on_the_way():
     huge = View.from_dict({"problem": {**PROBLEM, "data": {"alpha": 1e3}}, "n": 2000})
     with pytest.raises(ValueError, match="`n` = 2000 at `alpha` = 1000"):
         RUNS["simulation"](huge, told.append)
+
+
+HALF_HEAD = b"POST /answer HTTP/1.1\r\nHost: 127.0.0.1"
+IMPATIENT = (
+    "from manypass.explorer import launch, patience; patience.PATIENCE = 1.0; "
+    "launch.explore(0, browser=False)"
+)
+
+
+def half_body(port):
+    head = f"POST /answer HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100\r\n"
+    return f'{head}Content-Type: application/json\r\n\r\n{{"view"'.encode()
+
+
+def test_half_a_request_is_hung_up_on_in_silence():
+    command = [sys.executable, "-c", IMPATIENT]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, **streams, text=True) as server, contextlib.ExitStack() as kept:
+        kept.callback(server.kill)
+        port = int(re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
+
+        def half(text):
+            made = kept.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            made.sendall(text)
+            return made
+
+        for _ in range(20):
+            half(half_body(port)).close()  # leaves in the middle of its request
+        held = [half(text) for text in (HALF_HEAD, half_body(port)) * 10]
+        drop = half(half_body(port))
+        begin = time.monotonic()
+        with contextlib.suppress(OSError):  # a byte now and then does not buy more time
+            while time.monotonic() - begin < 5:
+                drop.sendall(b" ")
+                time.sleep(0.2)
+        assert time.monotonic() - begin < 5
+        assert [one.recv(1) for one in held] == [b""] * 20
+        whole = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        body = json.dumps({"view": {"problem": PROBLEM}, "want": "curves"})
+        for _ in range(2):  # the connection is kept for a second request
+            whole.request("POST", "/answer", body, {"Content-Type": "application/json"})
+            assert whole.getresponse().read().startswith(b'{"code"')
+            time.sleep(1.2)
+        for text in (HALF_HEAD, half_body(port)):
+            half(text)
+        server.send_signal(signal.SIGINT)
+        rest, _ = server.communicate(timeout=20)
+        whole.close()
+    assert (rest, server.returncode) == ("\n", 0)
 
 
 def test_ports():

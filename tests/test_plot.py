@@ -1,6 +1,7 @@
 """Pictures: what is drawn is what was computed."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ TIMES = np.linspace(0, 4, 9)
 
 
 def as_simulation(result):
-    data = result.assign(R_se=0 * result.R + 0.1)
+    data = result.assign(F2_se=0 * result.F2 + 0.1)
     data.attrs["method"] = json.dumps({"name": "Simulation"})
     return data
 
@@ -22,14 +23,64 @@ def test_theory_is_lines_and_simulation_is_markers():
     ax = mp.plot.curves(theory, as_simulation(theory), variables=["R"])
     lines = [line for line in ax.lines if line.get_linestyle() == "-"]
     np.testing.assert_array_equal(lines[0].get_ydata(), theory.R)
-    assert len(ax.containers) == 1  # the error bars
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["$R(t)$"]
+    assert len(ax.containers) == 1  # markers
+    assert words(ax) == ["$R(t)$", "exact theory", "simulation"]
+    by_word = dict(zip(words(ax), ax.get_legend().legend_handles, strict=True))
+    assert (by_word["exact theory"].get_linestyle(), by_word["exact theory"].get_marker()) == (
+        "-",
+        "None",
+    )
+    assert by_word["simulation"].get_marker() == "o"
+    assert words(mp.plot.curves(theory, variables=["R"])) == ["$R(t)$"]  # nothing to tell apart
+
+
+@pytest.mark.parametrize(
+    ("variables", "label"),
+    [
+        (["Eg"], "$E_g$"),
+        (["R", "F2"], "order parameter"),
+        (None, "order parameters and errors"),
+    ],
+)
+def test_the_vertical_axis_says_what_it_shows(variables, label):
+    assert mp.plot.curves(mp.solve(PROBLEM, TIMES), variables=variables).get_ylabel() == label
+
+
+def test_the_key_says_what_tells_results_apart():
+    theory, slow = mp.solve(PROBLEM, TIMES), mp.solve(PROBLEM.replace(rate=1.0), TIMES)
+    ax = mp.plot.curves(theory, slow, as_simulation(slow), variables=["R"])
+    assert words(ax)[1:] == ["$v$ = 1.9, exact theory", "$v$ = 1, exact theory",
+                             "$v$ = 1, simulation"]  # fmt: skip
+    assert words(mp.plot.curves(theory, slow, variables=["R"]))[1:] == ["$v$ = 1.9", "$v$ = 1"]
+
+
+def test_a_legend_covers_no_curve():
+    grid = mp.Grid(PROBLEM, rate=[0.5, 1.5, 2.5], decay=[0.1, 0.4, 1.6, 3.0])
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    given = PROBLEM.replace(data=mp.Dataset(X, X[:, 0], task="regression"), rate=0.1)
+    theory, data = mp.solve(PROBLEM, TIMES), mp.solve(given, TIMES)
+    with ThreadPoolExecutor(1) as one:
+        swept = mp.sweep(grid, executor=one)
+    for ax in (
+        mp.plot.lines(swept, x="rate", by="decay"),
+        mp.plot.curves(theory, as_simulation(theory)),
+        mp.plot.curves(data, as_simulation(data)),  # with passes above
+    ):
+        ax.figure.draw_without_rendering()
+        legend = ax.get_legend().get_window_extent()
+        tops = [a.get_tightbbox().y1 for a in (ax, *ax.child_axes) if a is not ax]
+        assert legend.y0 >= max([ax.get_window_extent().y1, *tops])
+        assert legend.y1 <= ax.figure.bbox.y1
+
+
+def words(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_theories_differ_by_line_style_and_symbols_by_colour():
     ax = mp.plot.curves(mp.solve(PROBLEM, TIMES), mp.solve(PROBLEM.replace(rate=1.0), TIMES))
     styles = {line.get_linestyle() for line in ax.lines}
-    colours = {line.get_color() for line in ax.lines}
+    colours = {line.get_color() for line in ax.lines if len(line.get_xdata())}
     assert styles == {"-", "--"}
     assert len(colours) == 4
 

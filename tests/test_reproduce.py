@@ -1,5 +1,8 @@
 """The paper's figures: what is written, that a run goes on, and that verdicts can be bad."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,6 +12,8 @@ from manypass.cli import main
 from manypass.reproduce import FIGURES, agreement, figure2, reproduce
 from manypass.reproduce.agreement import Panel, Symbol, compare
 from manypass.reproduce.parts import Scale
+from manypass.reproduce.report import row
+from manypass.results import method_entry
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +39,53 @@ def test_files_of_a_run(folder, capsys):
     assert page.count("<tr><td>") == text.count("| R |") + text.count("| Q |") + text.count(
         "| F2 |"
     ) + text.count("| Eg |") + text.count("| Et |") + text.count("\n| Fig.")
+
+
+def test_a_report_says_what_this_run_has_computed(folder):
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    for said in (
+        "E_t from 25,000 Monte Carlo samples. Symbols: simulations of 6 networks with N = 500.",
+        "3 networks with N = 1000 and τ = 0 (circles), 5 (diamonds) and 20 (triangles down)",
+    ):
+        assert said in text
+        assert said in page
+    assert "nan" not in (text + page).lower()
+    assert "| – |" in text  # no half size: no extrapolation
+
+
+def test_the_captions_of_a_whole_run_are_those_of_the_documentation():
+    kept = (Path(__file__).parent.parent / "docs" / "figures" / "report.md").read_text("utf-8")
+    assert "nan" not in kept.lower()
+    for module in FIGURES.values():
+        parts = {}
+        for part in module.parts(Scale()):
+            asked = part.arguments.get("method") or part.arguments.get("source")
+            method = json.dumps(method_entry(asked)) if asked else "{}"
+            parts[part.name] = xr.Dataset(attrs={"method": method, "n": part.arguments.get("n")})
+        assert module.caption(parts) in kept
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_there_is_a_line_at_every_symbol_of_figure_3(quick):
+    parts = {part.name: part.arguments for part in FIGURES[3].parts(Scale(0, quick))}
+    for decay in (0.4, 0.8):
+        seen = parts[f"simulation-{decay}"]["rates"]
+        assert set(seen) <= set(parts[f"theory-sampled-{decay}"]["rates"])
+
+
+def test_a_symbol_without_a_line_is_compared_with_nothing():
+    data = xr.Dataset(
+        {"Eg": ("rate", [0.1, 0.2, 0.3]), "Eg_se": ("rate", [0.1, 0.1, 0.1])},
+        {"rate": [0.5, 1.0, 1.4]},
+    )
+    theory = xr.Dataset({"Eg": ("rate", [0.3, 0.1])}, {"rate": [1.4 + 1e-12, 0.5]})
+    panel = Panel("a", list(compare(["Eg"], theory, data)), 100)
+    assert [s.z for s in panel.compared] == [0.0, 0.0]
+    assert panel.verdict.startswith("Agrees: the largest of 2 z-scores is 0.0")
+    assert row(panel.symbols[1]) == ["Eg", "v = 1", "–", "0.2", "0.1", "–", "–"]
+    alone = Panel("a", panel.symbols[1:2], 100)
+    assert alone.verdict == "No verdict: there is no line at any of the symbols."
 
 
 def test_the_file_of_a_figure_holds_every_plotted_number(folder):

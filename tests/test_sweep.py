@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import xarray as xr
 
 import manypass as mp
+from manypass.sweeps import pools, searching
 from manypass.sweeps.points import Point, opened, seal, unseal
 from manypass.sweeps.run import closing_table
 
@@ -262,6 +264,93 @@ def test_best_is_where_brute_force_finds_it():
     assert wide.best_window.item() == pytest.approx(100, rel=1e-3)
     least = mp.best(weak, over="rate", objective="Q", at=1.0)
     assert least.best_rate.item() == pytest.approx(least.rate.min().item())
+
+
+def test_best_of_sampled_values_looks_coarsely_first_and_says_what_it_costs(monkeypatch, capfd):
+    weak, exact = PROBLEM.replace(rate=1.0, decay=0.1), mp.verbs.solve
+    asked = []
+
+    def solve(problem, times, method, **options):
+        asked.append(method.rtol)
+        return exact(problem, times, method, **options)
+
+    monkeypatch.setattr("manypass.verbs.solve", solve)
+    monkeypatch.setattr(searching, "LONG", 0.0)
+    over = {"rate": (0.1, 2.5)}
+    found = mp.best(weak, over, at=1.0, method=mp.DMFT(rtol=0.06))
+    assert asked[: 1 + searching.COARSE] == [0.24] * (1 + searching.COARSE)
+    assert set(asked[1 + searching.COARSE :]) == {0.06}
+    assert len(asked) <= 1 + searching.COARSE + searching.CLOSE[1]
+    said = capfd.readouterr().err
+    assert "best: 9 coarse values and up to 8 close ones by DMFT; the first took" in said
+    assert found.rate.size == len(asked) - 1
+    monkeypatch.undo()
+    least = mp.best(weak, over, at=1.0, progress=False)
+    right = exact(weak.replace(rate=found.best_rate.item()), [1.0]).Eg.item()
+    assert right < least.best_Eg.item() + 0.004
+    assert abs(found.best_Eg.item() - right) < 4 * found.best_Eg_se.item()
+    assert "best_Eg_se" not in least
+    assert capfd.readouterr().err == ""
+
+
+def test_best_of_sampled_values_over_two_fields_and_over_time(monkeypatch):
+    weak, exact = PROBLEM.replace(rate=1.0, decay=0.1), mp.verbs.solve
+    asked = []
+
+    def solve(problem, times, *rest, **options):
+        asked.append(times)
+        return exact(problem, times, *rest, **options)
+
+    monkeypatch.setattr("manypass.verbs.solve", solve)
+    simulation = mp.Simulation(n=50, samples=10)
+    over = {"rate": (0.05, 3.0), "decay": (0.01, 10.0)}
+    both = mp.best(weak, over, at=2.0, method=simulation, progress=False)
+    assert len(asked) <= 1 + searching.FEW**2 + searching.CLOSE[2] + 1
+    right = exact(
+        weak.replace(rate=both.best_rate.item(), decay=both.best_decay.item()), [2.0]
+    ).Eg.item()
+    assert right < mp.best(weak, over, at=2.0).best_Eg.item() + 0.02
+    asked.clear()
+    stop = mp.best(weak, {"time": (0.1, 20.0)}, method=simulation)
+    assert len(asked) <= 3  # one run has all times
+    assert 2 < stop.best_time.item() < 15
+    assert stop.best_Eg_se.item() > 0
+
+
+def test_compiling_is_done_once_while_the_workers_start(monkeypatch):
+    events = []
+
+    class Fake:
+        executor = None
+
+        def submit(self, points):
+            events.append(("start", len(points)))
+            self.executor = self
+
+    def prepare(self, problem):
+        events.append((type(problem.rule).__name__, problem.mode))
+        raise ValueError("is told by the point itself")
+
+    monkeypatch.setattr(mp.DMFT, "prepare", prepare)
+    adatron = PROBLEM.replace(rule=mp.Adatron(kappa=1.0))
+    grid = mp.Grid(adatron, rule=[mp.Adaline(), mp.Adatron(), mp.Huber()], rate=[0.1, 0.2])
+    pools.warm_up(Fake(), grid.points("auto", [1.0]))
+    assert events == [("start", 0), ("Adatron", "online"), ("Huber", "online")]
+
+
+def test_a_prepared_solver_compiles_nothing_more():
+    adatron = PROBLEM.replace(rule=mp.Adatron(kappa=1.0))
+    mp.DMFT().prepare(adatron)
+
+    def compiled():
+        modules = [m for name, m in sys.modules.items() if name.startswith("manypass.cavity")]
+        loops = [f for m in modules for f in vars(m).values() if hasattr(f, "nopython_signatures")]
+        return {f.py_func.__name__: len(f.nopython_signatures) for f in loops}
+
+    before = compiled()
+    assert sum(before.values()) >= 3
+    mp.solve(adatron, [1.0, 2.0], mp.DMFT(dt=0.5, samples=4000))
+    assert compiled() == before
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from manypass import results, verbs
 
 NAMES = {"rate": "$v$", "decay": r"$\lambda$", "alpha": r"$\alpha$", "noise": r"$\epsilon$"}
 NAMES |= {"temperature": "$T$", "window": r"$\tau$", "kappa": r"$\kappa$", "t": "$t$"}
+NAMES |= {name: name for name in ("width", "rule", "task", "mode")}
 
 
 def heatmap(
@@ -99,15 +100,32 @@ def lines(
     for i, step in enumerate(steps):
         one = {} if step is None else {others[0]: i}
         colour = colormaps["viridis"](0.9 * i / max(len(steps) - 1, 1))
-        label = None if step is None else f"{_symbol(others[0])} = {_label(step)}"
+        label = None if step is None else f"{_symbol(others[0])} = {value_label(step)}"
         bars = None if error is None else error.isel(one)
         place = _ticks(values[x])
         ax.errorbar(place, values.isel(one), bars, color=colour, label=label, lw=1.2, capsize=1.5)
     _axis(ax, "x", values[x])
     ax.set_ylabel(_symbol(variable))
     if others:
-        ax.legend(frameon=False, fontsize="small")
+        legend_above(ax, 3)
     return ax
+
+
+def legend_above(ax: Axes, columns: int, order: Any = None, pad: float = 4.0) -> None:
+    """Put the legend so many points above the axes: curves may be anywhere inside."""
+    handles, labels = ax.get_legend_handles_labels()
+    order = range(len(labels)) if order is None else order
+    made = ax.legend(
+        [handles[i] for i in order],
+        [labels[i] for i in order],
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1),
+        ncols=columns,
+        frameon=False,
+        fontsize="x-small",
+        columnspacing=1.2,
+    )
+    made.borderaxespad = pad / float(made.get_texts()[0].get_fontsize())
 
 
 def _values(result: Any, variable: str, *sizes: int) -> xr.DataArray:
@@ -168,7 +186,8 @@ def _symbol(name: str) -> str:
     return NAMES.get(name) or SYMBOLS.get(name, name)
 
 
-def _label(value: Any) -> str:
+def value_label(value: Any) -> str:
+    """Return a number with few digits, or a word."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

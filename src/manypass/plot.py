@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from manypass import files
+from manypass.maps import NAMES, legend_above, value_label
 from manypass.maps import heatmap as heatmap
 from manypass.maps import lines as lines
 
@@ -37,6 +38,8 @@ COLOURS = dict(
 )
 MARKERS = dict(zip(SYMBOLS, "os^pvD", strict=True))
 LINES = ("-", "--", ":", "-.")
+METHODS = {"Exact": "exact theory", "DMFT": "mean-field theory", "MeanForce": "mean force"}
+METHODS["Simulation"] = "simulation"
 
 
 def __dir__() -> list[str]:
@@ -51,8 +54,9 @@ def curves(
     Parameters
     ----------
     *results : xarray.Dataset
-        What `solve` returned. Each theory has its own line style, simulations are markers. If
-        all are about a `Dataset`, a second horizontal axis counts passes over the data.
+        What `solve` returned. Each theory has its own line style, simulations are markers; of
+        several, the legend tells which is which. If all are about a `Dataset`, a second
+        horizontal axis counts passes over the data.
     variables : sequence of str, optional
         Some of R, Q, F2, F2_test, Et, Eg; by default all that the results hold.
     ax : matplotlib Axes, optional
@@ -67,8 +71,8 @@ def curves(
     >>> import manypass as mp
     >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
     >>> ax = mp.plot.curves(mp.solve(problem, range(1, 9)), variables=["Eg"])
-    >>> ax.get_xlabel()
-    '$t$'
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('$t$', '$E_g$')
     """
     if not results:
         raise ValueError("`results` must hold at least one dataset from solve()")
@@ -84,14 +88,22 @@ def curves(
             raise ValueError(f"`variables` must be among {', '.join(held)}, got {name!r}")
     if ax is None:
         ax = new_figure(1)[1][0]
-    theories = 0
+    theories, drawn = 0, set[str]()
+    kinds: list[dict[str, Any]] = []
     for result in results:
-        simulated = json.loads(result.attrs.get("method", "{}")).get("name") == "Simulation"
+        simulated = _method(result) == "Simulation"
         shown = [n for n in SYMBOLS if n in result and (variables is None or n in variables)]
+        style = LINES[theories % len(LINES)]
         for name in shown:
-            _draw(ax, result, name, simulated, LINES[theories % len(LINES)])
+            _draw(ax, result, name, simulated, style)
+        kinds.append({"marker": "o", "ls": ""} if simulated else {"ls": style})
         theories += not simulated
+        drawn.update(shown)
+    if len(results) > 1:
+        for look, label in zip(kinds, _names(results), strict=True):
+            ax.plot([], [], color="0.35", lw=1.2, ms=3.5, mfc="white", label=label, **look)
     ax.set_xlabel(r"$t$")
+    ax.set_ylabel(_quantity(drawn))
     ax.set_xlim(left=0)
     _passes(ax, results)
     _legend(ax)
@@ -150,9 +162,7 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
     ax.set_xlabel("activation")
     ax.set_ylabel("density")
     ax.set_ylim(bottom=0)
-    ax.legend(  # above the axes: peaks may be anywhere
-        loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False, fontsize="x-small"
-    )
+    legend_above(ax, 2)
     return ax
 
 
@@ -199,6 +209,38 @@ def _draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, line: str) -
             ax.fill_between(t, low, high, color=COLOURS[name], alpha=0.2, lw=0)
 
 
+def _method(result: xr.Dataset) -> str:
+    return str(json.loads(result.attrs.get("method", "{}")).get("name", ""))
+
+
+def _quantity(names: set[str]) -> str:
+    """Say what the vertical axis shows."""
+    if len(names) == 1:
+        return SYMBOLS[next(iter(names))]
+    kinds = {"order parameter": ORDER_PARAMETERS, "mean squared error": SQUARES, "error": ERRORS}
+    fitting = [kind for kind, members in kinds.items() if names <= {*members}]
+    return fitting[0] if fitting else "order parameters and errors"
+
+
+def _names(results: Sequence[xr.Dataset]) -> list[str]:
+    """Say what tells the results apart: fields of their problems, and their methods."""
+    found: list[dict[str, Any]] = []
+    for result in results:
+        problem = json.loads(result.attrs.get("problem", "{}"))
+        data, rule = problem.pop("data", {}), problem.pop("rule", {})
+        found.append({**data, **problem, **rule, "rule": rule.get("name")})
+    keys = dict.fromkeys(key for fields in found for key in fields if key in NAMES)
+    varied = [key for key in keys if len({str(fields.get(key)) for fields in found}) > 1]
+    methods = [METHODS.get(_method(result), _method(result)) for result in results]
+    return [
+        ", ".join(
+            [f"{NAMES[key]} = {value_label(fields[key])}" for key in varied if key in fields]
+            + [method] * (len({*methods}) > 1 or not varied)
+        )
+        for fields, method in zip(found, methods, strict=True)
+    ]
+
+
 def _time_per_pass(result: xr.Dataset) -> float | None:
     """p/N of a result about a data set, which says how long a pass takes."""
     data = json.loads(result.attrs.get("problem", "{}")).get("data", {})
@@ -222,5 +264,10 @@ def _passes(ax: Axes, results: Sequence[xr.Dataset]) -> None:
 
 
 def _legend(ax: Axes) -> None:
-    if ax.get_legend_handles_labels()[1]:
-        ax.legend(frameon=False, fontsize="small")
+    """Say what is drawn, then in which way; above the axis of passes, if there is one."""
+    labels = ax.get_legend_handles_labels()[1]
+    if labels:
+        order = sorted(range(len(labels)), key=lambda i: labels[i] not in SYMBOLS.values())
+        keys = [label for label in labels if label not in SYMBOLS.values()]
+        columns = 2 if max(map(len, keys), default=0) > 18 else 3
+        legend_above(ax, columns, order, pad=38.0 if ax.child_axes else 4.0)

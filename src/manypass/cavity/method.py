@@ -6,7 +6,7 @@ import json
 import math
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -176,6 +176,15 @@ class DMFT:
             values[name.removeprefix("mean_")] = values.pop(name)
         values["settled"] = end / 2
         return results.dataset(problem, self, values, {"window": window}).assign_attrs(how)
+
+    def rougher(self) -> DMFT:
+        """Return the method at a quarter of its accuracy, to look around with."""
+        return self if self._rtol is None else replace(self, rtol=min(4 * self._rtol, 0.5))
+
+    def prepare(self, problem: Problem) -> None:
+        """Compile what a run needs into numba's cache, where other processes find it."""
+        short = DMFT(samples=64 * FEWEST, threads=1)
+        short.solve(problem, np.array([1e-3]), two_time=False, progress=False)
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
         """y, ỹ and x of the examples of one population at a time."""

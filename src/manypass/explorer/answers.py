@@ -56,10 +56,10 @@ def curves(view: View) -> dict[str, Any]:
 
 
 def rates(view: View) -> Array:
-    """Learning rates up to v_c, or a round range around the present one where there is none."""
+    """Learning rates up to v_c, closer and closer, or a round range where there is none."""
     limit, part = verbs.critical_rate(view.problem), np.linspace(1 / RATES, 1, RATES)
     if math.isfinite(limit):
-        return limit * NEAREST * part
+        return np.asarray(limit * NEAREST * (1 - (1 - part) ** 2))
     top = 2.0 ** max(2, math.ceil(math.log2(view.problem.rate)))
     return np.asarray(top * part)
 

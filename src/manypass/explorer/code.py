@@ -31,13 +31,10 @@ def python(view: View, *, simulated: bool = False) -> str:
     drawn = []
     if known:
         method = "" if view.linear else f", mp.{_call(theory)}"
-        lines.append(f"theory = mp.solve(problem, {_linspace(view, count)}{method})")
+        lines.append(f"theory = mp.solve(problem, {_squares(view, count)}{method})")
         drawn.append("theory")
     if view.samples_training_error:
-        times, method = (
-            f"np.linspace(0, 1, {SAMPLED})**2 * {view.end!r}",
-            f"mp.{_call(view.sampler)}",
-        )
+        times, method = _squares(view, SAMPLED), f"mp.{_call(view.sampler)}"
         lines.append(f"sampled = mp.solve(problem, {times}, {method})")
         drawn.append('sampled[["Et", "Et_se"]]')
     if simulated:
@@ -59,6 +56,10 @@ def toml(problem: Problem) -> str:
 
     entries = problem.to_dict()
     return "".join(f"{key} = {value(entries[key])}\n" for key in entries)
+
+
+def _squares(view: View, count: int) -> str:
+    return f"np.linspace(0, 1, {count})**2 * {view.end!r}"
 
 
 def _linspace(view: View, count: int) -> str:

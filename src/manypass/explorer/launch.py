@@ -46,6 +46,7 @@ def explore(port: int | None = None, *, browser: bool = True) -> None:
     opened = listen(port)  # before the long imports: a port in use is said at once
     import uvicorn
 
+    from manypass.explorer.patience import Patient
     from manypass.explorer.pool import Pool
     from manypass.explorer.server import application
 
@@ -65,6 +66,7 @@ def explore(port: int | None = None, *, browser: bool = True) -> None:
     address = f"http://{HOST}:{opened.getsockname()[1]}/"
     config = uvicorn.Config(
         application(opened.getsockname()[1], pool),
+        http=Patient,
         log_level="error",
         timeout_graceful_shutdown=1,
         ws="none",

@@ -46,7 +46,7 @@ def curves(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
             tell({"curves": plain(so_far), "word": word})
 
     if view.end * fastest(view.problem) / COARSE > MANY:
-        quarter = view.times[: FEW // 4 + 1]
+        quarter = view.times[: FEW // 2 + 1]  # they are squares
         verbs.solve(view.problem, quarter, DMFT(rtol=ROUGH, memory=MEMORY), progress=watch)
         least = math.inf
     found = verbs.solve(view.problem, view.times, view.theory, progress=watch)

@@ -15,7 +15,7 @@ from typing import Any
 import anyio.to_thread
 import xarray as xr
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -72,6 +72,8 @@ def polite(serve: Callable[[Request], Any]) -> Callable[[Request], Any]:
             return answer
         except RefusedError as refused:
             return JSONResponse({"error": refused.args[1]}, refused.args[0])
+        except ClientDisconnect:  # in the middle of its request: nobody hears the answer
+            return Response(status_code=400)
         except BusyError as busy:
             return JSONResponse({"error": str(busy)}, 429)
         except (ValueError, TypeError, OverflowError) as error:

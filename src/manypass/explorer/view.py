@@ -11,12 +11,12 @@ from manypass import checks
 from manypass.cavity.method import DMFT
 from manypass.checks import Array
 from manypass.exact.method import Exact
-from manypass.problem import Problem
+from manypass.problem import TEACHER_FIELDS, Problem
 from manypass.simulation.method import Simulation
 
 LATEST = 1000.0  # last time that the page may ask for
-POINTS = {"adaline": 161, "hebbian": 41}  # of exact curves: all of them within 50 ms
-FEW = 41  # points of a curve that takes long
+POINTS = {"adaline": 241, "hebbian": 61}  # of exact curves: all of them at once
+FEW = 81  # points of a curve that takes long
 SAMPLED = 21  # times or rates at which the training error is sampled
 SYMBOLS = 13  # times at which a simulation is measured
 SAMPLES = 8192  # examples for each sampled training error
@@ -59,7 +59,7 @@ class View:
                 raise ValueError(f"`{key!s:.40}` is not a field of a view: {', '.join(allowed)}")
         if "problem" not in entries:
             raise ValueError("`problem` is missing")
-        view = cls(**entries | {"problem": Problem.from_dict(entries["problem"])})
+        view = cls(**entries | {"problem": _problem(entries["problem"])})
         checks.number("end", view.end, 0.01, LATEST)
         checks.number("window", view.window, 0, LATEST)
         checks.count("n", view.n, 10, MOST_N)
@@ -82,8 +82,9 @@ class View:
 
     @property
     def times(self) -> Array:
-        """Where the theory's curves are computed."""
-        return np.linspace(0, self.end, POINTS.get(self.problem.rule.name, FEW))
+        """Where the theory's curves are computed: closest where most happens, early."""
+        count = POINTS.get(self.problem.rule.name, FEW)
+        return np.asarray(np.linspace(0, 1, count) ** 2 * self.end)
 
     @property
     def sampled_times(self) -> Array:
@@ -128,3 +129,13 @@ class View:
                 f"`n` = {self.n} at `alpha` = {self.problem.data.alpha:g} makes {inputs:.3g} "
                 f"inputs: the page simulates up to {MOST_INPUTS:.3g}"
             )
+
+
+def _problem(entries: Any) -> Problem:
+    """Build the problem of a teacher: a request may name no file, be it there or not."""
+    data = entries.get("data") if isinstance(entries, dict) else None
+    for key in data if isinstance(data, dict) else ():
+        if key not in TEACHER_FIELDS:
+            allowed = ", ".join(TEACHER_FIELDS)
+            raise ValueError(f"`{key!s:.40}` is not a field of data on the page: it has {allowed}")
+    return Problem.from_dict(entries)

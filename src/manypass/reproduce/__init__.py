@@ -68,7 +68,7 @@ def _figure(
     numbers = folder / f"figure{number}.nc"
     files.write(numbers, files.netcdf(parts))
     panels = module.panels(parts)
-    return [*written, numbers], Chapter(number, list(pictures), module.CAPTION, panels)
+    return [*written, numbers], Chapter(number, list(pictures), module.caption(parts), panels)
 
 
 class Clock:

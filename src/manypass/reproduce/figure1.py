@@ -14,13 +14,6 @@ from manypass.reproduce.style import axes
 from manypass.rules import Adatron
 from manypass.simulation.cavity import cavity_experiment
 
-CAPTION = (
-    "Activations of one random example in a network with N = 1000, α = 0.3, κ = 0.8, v = 0.1 and "
-    "λ = 0.1 using the Adatron rule. Solid: x(t) in the network that learns it, with its giant "
-    "boosts at the learning instants (dashed verticals). Dotted: h(t) in a second network that "
-    "skips the example. Filled circles: h predicted from x by the cavity theory, with the response "
-    "measured in the first network."
-)
 PROBLEM = Problem(Teacher(alpha=0.3), Adatron(kappa=0.8), rate=0.1, decay=0.1)
 CIRCLES = np.linspace(0.1, 3, 30)
 SIZES = (250, 1000)
@@ -52,6 +45,18 @@ def experiments(problem: Problem, count: int, stimuli: int, n: int, seed: int) -
         },
         {"t": CIRCLES},
         results.attributes(problem) | {"n": n, "experiments": count},
+    )
+
+
+def caption(parts: Parts) -> str:
+    """Say what is drawn."""
+    n = parts["experiment-simulation"].attrs["n"]
+    return (
+        f"Activations of one random example in a network with N = {n}, α = 0.3, κ = 0.8, v = 0.1 "
+        "and λ = 0.1 using the Adatron rule. Solid: x(t) in the network that learns it, with its "
+        "giant boosts at the learning instants (dashed verticals). Dotted: h(t) in a second "
+        "network that skips the example. Filled circles: h predicted from x by the cavity theory, "
+        "with the response measured in the first network."
     )
 
 

@@ -9,19 +9,13 @@ from matplotlib.figure import Figure
 from manypass.exact.method import Exact
 from manypass.plot import COLOURS, ERRORS, MARKERS, ORDER_PARAMETERS, SYMBOLS
 from manypass.problem import Problem, Teacher
-from manypass.reproduce.agreement import Panel, compare, samples_of
+from manypass.reproduce.agreement import Panel, compare, networks, samples_of
 from manypass.reproduce.parts import Part, Parts, Scale
 from manypass.reproduce.style import axes, bars, line
 from manypass.rules import Adaline
 from manypass.simulation.method import Simulation
 from manypass.verbs import solve
 
-CAPTION = (
-    "Evolution of (a) the teacher-student correlation R(t), the student autocorrelation C(t,t) and "
-    "the force fluctuation ⟨F²(t)⟩, (b) the training error E_t and the generalization error E_g "
-    "for Adaline learning at α = 1.2, v = 1.9 and λ = 0.8. Lines: the cavity method, E_t from "
-    "500,000 Monte Carlo samples. Symbols: simulations of 100 networks with N = 500."
-)
 PROBLEM = Problem(Teacher(alpha=1.2), Adaline(), rate=1.9, decay=0.8)
 SEEN = np.linspace(0, 6, 16)
 EARLY = np.array([0.03, 0.08, 0.15, 0.25, 0.6])
@@ -51,6 +45,17 @@ def parts(scale: Scale) -> list[Part]:
             for n, s in SIZES.items()
         ),
     ]
+
+
+def caption(parts: Parts) -> str:
+    """Say what is drawn."""
+    return (
+        "Evolution of (a) the teacher-student correlation R(t), the student autocorrelation C(t,t) "
+        "and the force fluctuation ⟨F²(t)⟩, (b) the training error E_t and the generalization "
+        "error E_g for Adaline learning at α = 1.2, v = 1.9 and λ = 0.8. Lines: the cavity method, "
+        f"E_t from {samples_of(parts['theory-sampled']):,} Monte Carlo samples. Symbols: "
+        f"simulations of {networks(parts['simulation'])}."
+    )
 
 
 def draw(parts: Parts) -> dict[str, Figure]:

@@ -12,19 +12,12 @@ from manypass.exact.mean_force import MeanForce
 from manypass.exact.method import Exact
 from manypass.exact.steady import critical_rate
 from manypass.problem import Problem, Teacher
-from manypass.reproduce.agreement import Panel, Symbol, compare, samples_of
+from manypass.reproduce.agreement import Panel, Symbol, compare, networks, samples_of
 from manypass.reproduce.parts import Part, Parts, Scale, late_curve, steady_curve
 from manypass.reproduce.style import axes, bars, line
 from manypass.rules import Adaline
 from manypass.simulation.method import Simulation
 
-CAPTION = (
-    "Dependence of (a) the training error E_t and (b) the generalization error E_g on the learning "
-    "rate v for Adaline at α = 0.5. Solid and dashed: steady states by the cavity method for "
-    "λ = 0.4 and 0.8. Symbols: simulations of 100 networks with N = 1000 at t = 20. Dotted: the "
-    "mean-force approximation for λ = 0.8. Vertical lines: the critical rates v_c, beyond which "
-    "learning diverges and the errors are those of a guess."
-)
 DECAYS = {0.4: ("-", "o", "#0072b2"), 0.8: ("--", "s", "#d55e00")}
 RATES = {
     0.4: np.array([0.6, 1.0, 1.4, 1.7, 1.9, 2.1, 2.25]),
@@ -42,26 +35,15 @@ def parts(scale: Scale) -> list[Part]:
     """For each λ: E_g at many rates, E_t sampled at some, and simulations of two sizes."""
     found = []
     for decay in DECAYS:
-        this, seen = problem(decay), RATES[decay]
+        this, seen = problem(decay), RATES[decay][:: 2 if scale.quick else 1]
         limit = critical_rate(this)
         close = 1 - np.geomspace(0.999, 1e-6, scale(200, 60))  # ever denser towards v_c
-        nodes = seen[3::2] if scale.quick else seen
         sampled = Exact(accuracy=4e-3 if scale.quick else 8e-4, seed=scale.seed)
         for name, call, arguments, seconds in (
             ("theory", steady_curve, {"rates": limit * close, "method": Exact()}, 0.3),
-            ("theory-sampled", steady_curve, {"rates": nodes, "method": sampled}, 4.0),
-            (
-                "simulation",
-                late_curve,
-                runs(seen[::2] if scale.quick else seen, 1000, 100, scale),
-                8.0,
-            ),
-            (
-                "half-simulation",
-                late_curve,
-                runs(seen[::2] if scale.quick else seen, 500, 200, scale),
-                5.0,
-            ),
+            ("theory-sampled", steady_curve, {"rates": seen, "method": sampled}, 4.0),
+            ("simulation", late_curve, runs(seen, 1000, 100, scale), 8.0),
+            ("half-simulation", late_curve, runs(seen, 500, 200, scale), 5.0),
         ):
             if not (scale.quick and name.startswith("half")):
                 found.append(Part(f"{name}-{decay}", call, this, arguments, seconds))
@@ -86,6 +68,18 @@ def training_error(parts: Parts, decay: float) -> xr.Dataset:
     fine = np.linspace(0, 1, 400)
     curve = PchipInterpolator(np.sqrt(1 - rates / limit), errors)(fine)
     return xr.Dataset({"Et": ("rate", curve)}, {"rate": limit * (1 - fine**2)})
+
+
+def caption(parts: Parts) -> str:
+    """Say what is drawn."""
+    return (
+        "Dependence of (a) the training error E_t and (b) the generalization error E_g on the "
+        "learning rate v for Adaline at α = 0.5. Solid and dashed: steady states by the cavity "
+        "method for λ = 0.4 and 0.8. Symbols: simulations of "
+        f"{networks(parts['simulation-0.4'])} at t = {UNTIL:g}. Dotted: the mean-force "
+        "approximation for λ = 0.8. Vertical lines: the critical rates v_c, beyond which learning "
+        "diverges and the errors are those of a guess."
+    )
 
 
 def draw(parts: Parts) -> dict[str, Figure]:

@@ -8,19 +8,12 @@ from matplotlib.figure import Figure
 from manypass.exact.method import Exact
 from manypass.exact.steady import critical_rate
 from manypass.problem import Problem, Teacher
-from manypass.reproduce.agreement import Panel, Symbol, compare, samples_of
+from manypass.reproduce.agreement import Panel, Symbol, compare, networks, samples_of
 from manypass.reproduce.parts import Part, Parts, Scale, steady_curve
 from manypass.reproduce.style import axes, bars, line
 from manypass.rules import Adaline
 from manypass.simulation.method import Simulation
 
-CAPTION = (
-    "Steady-state generalization error E_g of weights averaged over monitoring times τ, for "
-    "Adaline at α = 2 and λ = 0.2. Symbols: simulations of 10 networks with N = 1000 and τ = 0 "
-    "(circles), 2 (squares), 5 (diamonds), 10 (triangles up) and 20 (triangles down). Lines: "
-    "theory. All lines start from batch learning at v = 0 and end at the same critical rate v_c "
-    "(vertical)."
-)
 PROBLEM = Problem(Teacher(alpha=2.0), Adaline(), rate=1.0, decay=0.2)
 WINDOWS = {
     0.0: ("o", "#000000"),
@@ -29,6 +22,9 @@ WINDOWS = {
     10.0: ("^", "#d55e00"),
     20.0: ("v", "#cc79a7"),
 }
+LINES = ", ".join(f"{window:g}" for window in WINDOWS)
+SHAPES = {"o": "circles", "s": "squares", "D": "diamonds", "^": "triangles up"}
+SHAPES["v"] = "triangles down"
 RATES = np.array([0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.2])
 SETTLE = 100.0  # the slowest relaxation is v(λ + 0.086): 17 time units at v = 0.2
 
@@ -54,6 +50,24 @@ def parts(scale: Scale) -> list[Part]:
     return found
 
 
+def caption(parts: Parts) -> str:
+    """Say what is drawn."""
+    seen = simulated(parts)
+    *first, last = [f"{window:g} ({SHAPES[WINDOWS[window][0]]})" for window in seen]
+    return (
+        "Steady-state generalization error E_g of weights averaged over monitoring times τ, for "
+        f"Adaline at α = 2 and λ = 0.2. Symbols: simulations of "
+        f"{networks(parts[f'simulation-{seen[0]:g}'])} and τ = {', '.join(first)} and {last}. "
+        f"Lines: theory{'' if len(seen) == len(WINDOWS) else f' for τ = {LINES}'}. All lines start "
+        "from batch learning at v = 0 and end at the same critical rate v_c (vertical)."
+    )
+
+
+def simulated(parts: Parts) -> list[float]:
+    """Return the τ that have symbols."""
+    return [window for window in WINDOWS if f"simulation-{window:g}" in parts]
+
+
 def draw(parts: Parts) -> dict[str, Figure]:
     """One panel, one line for each τ."""
     figure, (ax,) = axes(1, 2.7)
@@ -71,7 +85,7 @@ def draw(parts: Parts) -> dict[str, Figure]:
 def panels(parts: Parts) -> list[Panel]:
     """z-scores of all symbols; the error bars of ten networks are themselves uncertain."""
     symbols: list[Symbol] = []
-    for window in [w for w in WINDOWS if f"simulation-{w:g}" in parts]:
+    for window in simulated(parts):
         theory, large = parts[f"theory-{window:g}"], parts[f"simulation-{window:g}"]
         half = parts.get(f"half-simulation-{window:g}")
         symbols += compare(["Eg"], theory, large, half, f", τ = {window:g}")

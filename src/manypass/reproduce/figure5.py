@@ -15,21 +15,13 @@ from manypass.cavity.activations import activations
 from manypass.cavity.method import DMFT
 from manypass.plot import COLOURS, ERRORS, MARKERS, ORDER_PARAMETERS, SYMBOLS
 from manypass.problem import Problem, Teacher
-from manypass.reproduce.agreement import Panel, Symbol, compare, samples_of
+from manypass.reproduce.agreement import Panel, Symbol, compare, samples_of, size_of
 from manypass.reproduce.parts import Part, Parts, Scale, late_curve
 from manypass.reproduce.style import axes, bars, line
 from manypass.rules import Adatron
 from manypass.simulation.method import Simulation
 from manypass.verbs import solve
 
-CAPTION = (
-    "The Adatron rule with κ = 1, for which there is no closed theory. Lines, with a band of one "
-    "standard error: the mean-field solver, N → ∞. Symbols: simulations of 100 networks, N = 500 "
-    "in (a), (b) and 1000 in (c). (a) R(t), C(t,t) and ⟨F²(t)⟩ and (b) errors at α = 1.2, v = 1.9, "
-    "λ = 0.8. (c) Late errors against the learning rate at α = 0.5 for λ = 0.4 (solid, circles: "
-    "E_t filled, E_g open) and 0.8 (dashed, squares). (d) Distribution of the stability ỹx of the "
-    "training examples of (a) at t = 6, and of networks with N = 1000; dashed: κ."
-)
 CURVES = Problem(Teacher(alpha=1.2), Adatron(kappa=1.0), rate=1.9, decay=0.8)
 TIMES = np.linspace(0, 6, 121)
 SEEN = TIMES[::10]
@@ -96,6 +88,24 @@ def stability(problem: Problem, source: Any, size: int = 0, runs: int = 0) -> xr
     made_by = {"method": json.dumps(results.method_entry(source)), "runs": runs}
     centres = (EDGES[1:] + EDGES[:-1]) / 2
     return xr.Dataset(values, {"x": centres}, results.attributes(problem) | made_by)
+
+
+def caption(parts: Parts) -> str:
+    """Say what is drawn."""
+    decays = shown(parts)
+    curves, late = parts["simulation"], parts[f"simulation-{decays[0]}"]
+    styles = {0.4: "solid, circles", 0.8: "dashed, squares"}
+    first, *rest = [f"{decay} ({styles[decay]}" for decay in decays]
+    lines = " and ".join([f"{first}: E_t filled, E_g open)", *(f"{other})" for other in rest)])
+    return (
+        "The Adatron rule with κ = 1, for which there is no closed theory. Lines, with a band of "
+        "one standard error: the mean-field solver, N → ∞. Symbols: simulations of "
+        f"{samples_of(curves)} networks, N = {size_of(curves)} in (a), (b) and {size_of(late)} in "
+        "(c). (a) R(t), C(t,t) and ⟨F²(t)⟩ and (b) errors at α = 1.2, v = 1.9, λ = 0.8. (c) Late "
+        f"errors against the learning rate at α = 0.5 for λ = {lines}. (d) Distribution of the "
+        "stability ỹx of the training examples of (a) at t = 6, and of networks with N = "
+        f"{size_of(parts['simulation-stability'])}; dashed: κ."
+    )
 
 
 def draw(parts: Parts) -> dict[str, Figure]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ INTRODUCTION = (
     "would be exceeded by chance in more than 1 of 100 such panels (Student's t with the number of "
     "simulated networks, corrected for the number of symbols). The last column extrapolates "
     "simulations of the stated and of half the size to N → ∞, assuming that finite size adds a "
-    "term in 1/N."
+    "term in 1/N. A dash stands for what was not computed."
 )
 HEAD = ("symbol", "at", "theory", "simulated", "standard error", "z", "z for N → ∞")
 STYLE = """
@@ -57,8 +58,13 @@ def write_report(folder: Path, chapters: list[Chapter], scale: Scale) -> list[Pa
 
 def row(symbol: Symbol) -> list[str]:
     """One line of the table of z-scores."""
-    numbers = [f"{x:.5g}" for x in (symbol.theory, symbol.value)] + [f"{symbol.error:.2g}"]
-    return [symbol.name, symbol.at, *numbers, f"{symbol.z:+.2f}", f"{symbol.z_infinite:+.2f}"]
+    numbers = zip(
+        (symbol.theory, symbol.value, symbol.error, symbol.z, symbol.z_infinite),
+        (".5g", ".5g", ".2g", "+.2f", "+.2f"),
+        strict=True,
+    )
+    shown = ["–" if math.isnan(x) else format(x, how) for x, how in numbers]
+    return [symbol.name, symbol.at, *shown]
 
 
 def markdown(chapters: list[Chapter], how: str) -> str:

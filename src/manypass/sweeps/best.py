@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.optimize import minimize, minimize_scalar
 
 from manypass import checks, results, verbs
-from manypass.checks import Array
 from manypass.problem import Problem, checked
-from manypass.rules import Adaline
+from manypass.rules import Adaline, Hebbian
+from manypass.sweeps.searching import Goal, along_many, along_one
 
-POINTS = 41  # of the curve around the optimum
-COARSE = 9  # along each field, if there are several
 FIELDS = ("rate", "decay", "temperature", "noise", "alpha", "window", "time")
 
 
@@ -27,8 +24,12 @@ def best(
     at: float | str = "steady",
     method: Any = "auto",
     window: float = 0.0,
+    progress: bool = True,
 ) -> xr.Dataset:
     """Find min over v (λ, τ, t, ...) of E_g, or of another result, on the theory.
+
+    Values that are sampled, as those of `DMFT`, are dear: a coarse search at a lesser accuracy
+    comes first, then a few values around the least one.
 
     Parameters
     ----------
@@ -37,7 +38,8 @@ def best(
     over : str or mapping
         "rate", "decay", "window" (the averaging time τ, in the steady state), "time" (when to
         stop), ... or a mapping of one or more of them to their bounds. By default a rate goes up
-        to the critical one, a decay from 0.001 to 100, a window to 100, a time to 1000.
+        to the critical one, a decay from 0.001 to 100, a window to 100, a time to 1000 (30 for
+        rules without an exact theory).
     objective : str
         The result that should be small: Eg, Et, F2, Q.
     at : float or "steady"
@@ -46,12 +48,15 @@ def best(
         As for `solve`.
     window : float
         Averaging time in the steady state, unless it is varied.
+    progress : bool
+        If it takes more than a moment, say on stderr what it may cost and how far it is.
 
     Returns
     -------
     xarray.Dataset
-        `best_rate` (or other field) and the least `best_Eg`; for one field also the curve of the
-        objective around it. The attribute `bound` says if the optimum lies at the end of the range.
+        `best_rate` (or other field) and the least `best_Eg`, with its `best_Eg_se` if it is
+        sampled; for one field also the curve of the objective around it. The attribute `bound`
+        says if the optimum lies at the end of the range.
 
     Examples
     --------
@@ -65,11 +70,15 @@ def best(
     """
     checked(problem)
     bounds = _bounds(problem, over, at)
-    goal = _Goal(problem, tuple(bounds), objective, at, method, window)
-    if len(bounds) == 1:
-        found, curve = _along_one(goal, *next(iter(bounds.items())))
-    else:
-        found, curve = _along_many(goal, bounds), {}
+    goal = Goal(problem, tuple(bounds), objective, at, method, window, progress)
+    try:
+        if len(bounds) == 1:
+            found, curve = along_one(goal, *next(iter(bounds.items())))
+        else:
+            found, curve = along_many(goal, bounds), {}
+        least = goal(found)
+    finally:
+        goal.bar.close()
     low, high = np.array(list(bounds.values())).T
     at_bound = [
         name
@@ -77,89 +86,15 @@ def best(
         if x <= a * (1 + 1e-6) or x >= b * (1 - 1e-6)
     ]
     values = {f"best_{name}": x for name, x in zip(bounds, found, strict=True)}
-    values[f"best_{objective}"] = goal(found)
+    values[f"best_{objective}"] = least
+    if goal.sampled:
+        values[f"best_{objective}_se"] = goal.error
     out = xr.Dataset(values)
     if curve:
         name = next(iter(bounds))
         out = out.assign({objective: (name, curve["y"])}).assign_coords({name: curve["x"]})
     out.attrs = results.attributes(problem) | {"bound": ", ".join(at_bound)}
     return out
-
-
-class _Goal:
-    """The objective as a function of the varied fields; inf where there is no answer."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        fields: tuple[str, ...],
-        objective: str,
-        at: float | str,
-        method: Any,
-        window: float,
-    ) -> None:
-        self.problem, self.fields, self.objective = problem, fields, objective
-        self.at, self.method, self.window = at, method, window
-        self.reason = ""
-
-    def __call__(self, x: Any) -> float:
-        chosen = dict(zip(self.fields, map(float, x), strict=True))
-        window, time = chosen.pop("window", self.window), chosen.pop("time", self.at)
-        try:
-            problem = self.problem.replace(**chosen)
-            if isinstance(time, str):
-                found = verbs.steady_state(problem, self.method, window=window)
-            else:
-                found = verbs.solve(problem, [time], self.method).isel(t=0)
-        except ValueError as error:
-            self.reason = str(error)
-            return np.inf
-        if self.objective not in found:
-            held = ", ".join(str(n) for n in found.data_vars if not str(n).endswith("_se"))
-            raise ValueError(f"`objective` must be among {held}, got {self.objective!r}")
-        value = float(found[self.objective])
-        return value if np.isfinite(value) else np.inf
-
-
-def _along_one(
-    goal: _Goal, name: str, bounds: tuple[float, float]
-) -> tuple[Array, dict[str, Array]]:
-    """Scan on a logarithmic scale, then refine around the least value."""
-    x = np.geomspace(*bounds, POINTS)
-    if name == "time":  # one run has all times
-        found = verbs.solve(goal.problem, x, goal.method)
-        y = found[goal.objective].values if goal.objective in found else np.array([goal(x[:1])])
-    else:
-        y = np.array([goal([value]) for value in x])
-    if not np.isfinite(y).any():
-        raise ValueError(f"no {name} from {bounds[0]:g} to {bounds[1]:g} serves: {goal.reason}")
-    i = int(np.argmin(y))
-    around = (np.log(x[max(i - 1, 0)]), np.log(x[min(i + 1, POINTS - 1)]))
-
-    def along(u: float) -> float:
-        return goal([np.exp(u)])
-
-    refined = minimize_scalar(along, bounds=around, method="bounded", options={"xatol": 1e-4})
-    least = x[i] if y[i] <= refined.fun else float(np.exp(refined.x))
-    return np.array([least]), {"x": x, "y": y}
-
-
-def _along_many(goal: _Goal, bounds: Mapping[str, tuple[float, float]]) -> Array:
-    """Scan a coarse grid, then go down from its least value by Nelder and Mead's simplex."""
-    axes = [np.geomspace(*pair, COARSE) for pair in bounds.values()]
-    grid = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=-1)
-    y = np.array([goal(x) for x in grid])
-    if not np.isfinite(y).any():
-        raise ValueError(f"nothing within the bounds of {', '.join(bounds)} serves: {goal.reason}")
-    start = np.log(grid[int(np.argmin(y))])
-    limits: Any = [(np.log(low), np.log(high)) for low, high in bounds.values()]
-
-    def along(u: Any) -> float:
-        return goal(np.exp(u))
-
-    options: Any = {"xatol": 1e-4, "fatol": 1e-10, "maxiter": 400}
-    found: Any = minimize(along, start, method="Nelder-Mead", bounds=limits, options=options)
-    return np.asarray(np.exp(found.x))
 
 
 def _bounds(problem: Problem, over: Any, at: Any) -> dict[str, tuple[float, float]]:
@@ -188,5 +123,6 @@ def _default(problem: Problem, name: str, at: Any) -> tuple[float, float]:
     if name == "rate" and isinstance(problem.rule, Adaline) and problem.mode == "online":
         limit = verbs.critical_rate(problem)
         return (1e-3 * limit, 0.999 * limit if at == "steady" else 1.5 * limit)
-    ranges = {"window": (0.01, 100.0), "time": (0.01, 1000.0), "rate": (0.01, 10.0)}
+    latest = 1000.0 if isinstance(problem.rule, Adaline | Hebbian) else 30.0
+    ranges = {"window": (0.01, 100.0), "time": (0.01, latest), "rate": (0.01, 10.0)}
     return ranges.get(name, (1e-3, 100.0))

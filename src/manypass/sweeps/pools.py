@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from manypass import verbs
 from manypass.sweeps.points import Point
 
 Outcome = tuple[str | None, str, float]  # answer or None, reason, seconds
@@ -103,6 +105,21 @@ def dask(client: Any) -> Pool:
     """Return a pool of the workers of a Dask client."""
     cores = sum(client.ncores().values())
     return Pool(client.get_executor, max(cores, 1), 1, lambda made: made.shutdown(wait=False))
+
+
+def warm_up(pool: Pool, points: Iterable[Point]) -> None:
+    """Compile here, once, while the pool's processes start: they will find it on disk."""
+    kinds: dict[Any, tuple[Any, Point]] = {}
+    for point in points:
+        method = verbs.resolve(point.problem, point.method)
+        kind = type(method), point.problem.mode, type(point.problem.rule)
+        kinds.setdefault(kind, (getattr(method, "prepare", None), point))
+    for prepare, point in kinds.values():
+        if prepare is not None:
+            if pool.executor is None:
+                pool.submit([])  # they start, and import
+            with contextlib.suppress(ValueError):  # the point itself will tell it
+                prepare(point.problem)
 
 
 def _begin(parent: int) -> None:

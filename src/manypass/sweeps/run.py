@@ -116,8 +116,13 @@ def sweep(
         on_card = any(getattr(method, "device", "cpu") == "cuda" for method in methods)
         pool = pools.local(1 if on_card else workers) if executor is None else pools.given(executor)
     shown = _bar(len(points), len(points) - len(missing), progress)
+    todo = {i: p for i in missing if isinstance(p := points[i], Point)}
     try:
-        run({i: p for i in missing if isinstance(p := points[i], Point)}, keep, pool, shown.update)
+        if executor is None and client is None:
+            shown.set_description_str("compiling")
+            pools.warm_up(pool, todo.values())
+            shown.set_description_str("sweep")
+        run(todo, keep, pool, shown.update)
     except KeyboardInterrupt as stop:
         kept = sum(not isinstance(answer, str) for answer in answers)
         where = "nothing is kept: give `out`" if out is None else f"kept in {out}: sweep again"

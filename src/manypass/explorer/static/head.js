@@ -25,6 +25,14 @@ export function buildChips() {
   }
 }
 
+/** What is made for paper has the colours of the light page. */
+export function inLight(make) {
+  const { dataset } = document.documentElement;
+  const { theme } = dataset;
+  dataset.theme = "light";
+  try { return make(); } finally { dataset.theme = theme; }
+}
+
 export function buildTheme(redraw) {
   byId("theme").addEventListener("click", () => {
     const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";

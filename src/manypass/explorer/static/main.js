@@ -7,12 +7,13 @@ import * as head from "./head.js";
 import { Pins } from "./pins.js";
 import { Runs } from "./runs.js";
 import { Simulation } from "./simulation.js";
-import { DEFAULTS, fromHash, keyOf, problemOf, toHash, viewOf } from "./state.js";
+import { DEFAULTS, fromHash, keyOf, nameOf, problemOf, toHash, viewOf } from "./state.js";
 import { byId, tell } from "./tell.js";
 import * as tools from "./tools.js";
 import { isGrowing, warningOf } from "./warning.js";
 
-let state = fromHash(location.hash);
+let state = DEFAULTS;
+let note = ""; // on the address; lasts until the first change
 let shown = {}; // the newest of everything that was computed
 let said = {}; // the last answer: v_c, the slow mode, which runs to start
 let wanted = null; // a state whose answer is still to be asked for
@@ -52,13 +53,24 @@ function drawCard(card) {
     instead.querySelector("p").textContent = text;
     return null;
   }
+  return pictures.draw(card, pictureOf(card));
+}
+
+function pictureOf(card) {
   const names = { order: ["R", "Q", "F2"], errors: ["Eg", "Et"] }[card];
-  if (names) {
-    return pictures.draw(card, pictures.timeCurves(
-      names, shown, pins.pictures(state), state, card === "order" && isGrowing(state, said),
-    ));
-  }
-  return pictures.draw(card, pictures[card](shown, state));
+  if (!names) return pictures[card](shown, state);
+  return pictures.timeCurves(
+    names, shown, pins.pictures(state), state, card === "order" && isGrowing(state, said),
+  );
+}
+
+/** What a picture is of, in words: it may be looked at without this page. */
+function titleOf(card) {
+  const curves = card === "order" || card === "errors";
+  const networks = curves && shown.simulation ? `; symbols: ${state.samples} networks, N ${state.n}` : "";
+  const when = card === "activations" ? `, t ${state.end}` : "";
+  const pinned = curves ? pins.pictures(state).map((pin) => `${pin.letter}: ${pin.name}`) : [];
+  return [`${nameOf(state)}${when}${networks}`, ...pinned].join("<br>");
 }
 
 /** Words in place of a picture, or null. */
@@ -102,7 +114,7 @@ function fail(text) {
 function showWords() {
   const limit = said.critical_rate;
   tell("fraction", limit ? `v = ${(state.rate / limit).toFixed(3)} v_c, with v_c = ${limit.toFixed(4)}` : "");
-  tell("warning", warningOf(state, said, shown));
+  tell("warning", [note, warningOf(state, said, shown)].filter(Boolean).join(" "));
   byId("python").textContent = (state.sim ? said.code_simulated : said.code) ?? "";
   byId("toml").textContent = said.toml ?? "";
 }
@@ -218,6 +230,7 @@ const simulation = new Simulation((found) => {
 
 function change(patch) {
   const before = state;
+  if (Object.keys(patch).length) note = "";
   state = { ...state, ...patch };
   const networks = before.n !== state.n || before.samples !== state.samples;
   if (keyOf(before) !== keyOf(state) || networks) forget(before, networks);
@@ -246,8 +259,9 @@ function forget(before, networksOnly) {
   if (steadyKey(other) !== steadyKey({ ...state, window: 0 })) delete shown.steadyRun;
 }
 
-function go(next) {
+function go(next, word = "") {
   state = next;
+  note = word;
   shown = {};
   simulation.forget();
   runs.drop();
@@ -280,6 +294,7 @@ tools.build(
     if (card === "steady") return linear(state) ? "steady" : "sweep";
     return card === "activations" ? card : "curves";
   },
+  (card, format) => head.inLight(() => pictures.image(pictureOf(card), titleOf(card), format)),
   (text) => tell("error", text),
 );
 byId("simulate").addEventListener("click", () => {
@@ -297,5 +312,9 @@ byId("pin").addEventListener("click", () => pins.add(state));
 byId("reset").addEventListener("click", () => go({ ...DEFAULTS }));
 byId("controls").addEventListener("submit", (event) => event.preventDefault());
 head.buildTheme(redrawAll);
-addEventListener("hashchange", () => go(fromHash(location.hash)));
-go(state);
+function follow() {
+  const link = fromHash(location.hash);
+  go(link.state, link.note);
+}
+addEventListener("hashchange", follow);
+follow();

@@ -5,6 +5,7 @@ export const LABELS = {
 };
 export const DASHES = ["dash", "dot", "dashdot", "longdash", "longdashdot"];
 const SHAPES = { R: "circle", Q: "square", F2: "triangle-up", Eg: "diamond", Et: "triangle-down" };
+const ROUND = { simplify: false }; // else Plotly leaves out points, and peaks get corners
 const CONFIG = { displayModeBar: false, responsive: true };
 
 const palette = getComputedStyle(document.documentElement);
@@ -39,7 +40,7 @@ export function line(x, result, name, style = {}) {
   const error = result[`${name}_se`];
   const traces = [{
     x, y, name: label, mode: style.mode ?? "lines", opacity,
-    line: { color: tint, width: 2, dash }, marker: { size: 4 },
+    line: { ...ROUND, color: tint, width: 2, dash }, marker: { size: 4 },
     hovertemplate: `${label} = %{y:.4g}<extra></extra>`, showlegend: style.legend ?? true,
   }];
   if (error?.some((e) => e > 0)) {
@@ -148,7 +149,7 @@ export function steady(shown, state) {
 export function relaxation({ relaxation: found }) {
   const { rate, density, lines = [], edge, slow_mode: slow } = found ?? {};
   const traces = rate ? [{
-    x: rate, y: density, mode: "lines", fill: "tozeroy", line: { color: colour("R"), width: 2 },
+    x: rate, y: density, mode: "lines", fill: "tozeroy", line: { ...ROUND, color: colour("R"), width: 2 },
     fillcolor: `${colour("R")}33`, name: "band", hovertemplate: "rate %{x:.4g}<extra></extra>",
   }] : [];
   const marks = lines.map(([at, share]) => upright(
@@ -184,7 +185,7 @@ export function activations({ activations: found }) {
     const tint = colour(target === null ? "Eg" : target > 0 ? "R" : "Q");
     return {
       x: at, y: density, mode: "lines", name: `${name}${given}`, opacity: found.stale ? 0.25 : 1,
-      line: { color: tint, width: name === "x" ? 2 : 1.4, dash: name === "x" ? "solid" : "dash" },
+      line: { ...ROUND, color: tint, width: name === "x" ? 2 : 1.4, dash: name === "x" ? "solid" : "dash" },
       hovertemplate: "%{y:.3g}<extra></extra>",
     };
   });
@@ -199,11 +200,18 @@ export function draw(card, [traces, made]) {
   return Plotly.react(plotIn(card), traces, made, CONFIG);
 }
 
-/** A picture of a card on its own background. */
-export function image(card, format) {
-  const plot = plotIn(card);
-  const figure = {
-    data: plot.data, layout: { ...plot.layout, paper_bgcolor: colour("card"), showlegend: true },
+/** A picture to keep: on white, with its parameters. */
+export function image([data, made], title, format) {
+  const white = "#ffffff";
+  const lines = title.split("<br>").length;
+  const layout = {
+    ...made, paper_bgcolor: white, plot_bgcolor: white, showlegend: true,
+    annotations: made.annotations?.map((note) => ({ ...note, bgcolor: white })),
+    margin: { ...made.margin, t: 58 + 18 * lines },
+    title: {
+      text: title, font: { size: 13 }, x: 0, xref: "paper", y: 1, yanchor: "top",
+      pad: { t: 1 + 9 * lines }, // Plotly centres the lines around the first one's place
+    },
   };
-  return Plotly.toImage(figure, { format, width: 720, height: 460, scale: 2 });
+  return Plotly.toImage({ data, layout }, { format, width: 720, height: 460, scale: 2 });
 }

@@ -69,7 +69,9 @@ export class Pins {
 
   /** What the pictures need. */
   pictures(state) {
-    return state.pins.map((pin, i) => ({ letter: letter(i), data: this.data.get(keyOf(pin)) }));
+    return state.pins.map((pin, i) => (
+      { letter: letter(i), name: nameOf(pin), data: this.data.get(keyOf(pin)) }
+    ));
   }
 }
 

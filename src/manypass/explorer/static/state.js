@@ -31,7 +31,6 @@ export const DEFAULTS = {
   alpha: 1.2, rate: 1.9, decay: 0.8, noise: 0, temperature: 0, kappa: 1, width: 1,
   end: 8, window: 5, n: 200, samples: 40, log: false, sim: false, pins: [],
 };
-const WORDS = ["rule", "task", "mode"];
 const TICKS = ["log", "sim"];
 const PINNED = ["rule", "task", "mode", ...Object.keys(SLIDERS), "end"];
 const MOST_PINS = 5;
@@ -68,24 +67,36 @@ export function toHash(s) {
   return query.toString();
 }
 
-function fromQuery(query, names) {
+/** The value that a text stands for, or undefined. */
+function parsed(name, text) {
+  if (name in CHOICES) return CHOICES[name].options.find((option) => option === text);
+  if (TICKS.includes(name)) return ["false", "true"].includes(text) ? text === "true" : undefined;
+  return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined;
+}
+
+/** What a query says of these fields; what it does not say well is added to `unread`. */
+function fromQuery(query, names, unread) {
   const s = {};
   for (const [name, text] of query) {
-    if (!names.includes(name)) continue;
-    if (WORDS.includes(name)) s[name] = text;
-    else if (TICKS.includes(name)) s[name] = text === "true";
-    else s[name] = text.trim() === "" ? NaN : Number(text);
+    const value = names.includes(name) ? parsed(name, text) : undefined;
+    if (value === undefined) unread.push(`${name} = ${text}`.slice(0, 60));
+    else s[name] = value;
   }
   return s;
 }
 
-/** The state that a link holds. */
+/** The state that a link holds, and a note on what in it could not be read. */
 export function fromHash(hash) {
   const query = new URLSearchParams(hash.replace(/^#/, ""));
   const names = Object.keys(DEFAULTS).filter((name) => name !== "pins");
+  const unread = [];
   const pins = query.getAll("pin").slice(0, MOST_PINS)
-    .map((text) => pinOf({ ...DEFAULTS, ...fromQuery(new URLSearchParams(text), PINNED) }));
-  return { ...DEFAULTS, ...fromQuery(query, names), pins };
+    .map((text) => pinOf({ ...DEFAULTS, ...fromQuery(new URLSearchParams(text), PINNED, unread) }));
+  query.delete("pin");
+  const state = { ...DEFAULTS, ...fromQuery(query, names, unread), pins };
+  const some = `${unread.slice(0, 3).join(", ")}${unread.length > 3 ? ", …" : ""}`;
+  const note = unread.length ? `The address holds what cannot be read: ${some}. Defaults are shown instead.` : "";
+  return { state, note };
 }
 
 /** What a pin remembers of a state. */

@@ -1,7 +1,6 @@
 // Buttons: pictures, files, links, copies.
 
 import * as api from "./api.js";
-import { image } from "./pictures.js";
 
 function button(text, title, action) {
   const made = document.createElement("button");
@@ -18,8 +17,8 @@ function files(what, kind, view, failed) {
   ));
 }
 
-/** Put the buttons on every card: `kindOf(card)` names the data behind a picture. */
-export function build(view, kindOf, failed) {
+/** The buttons of every card: `kindOf(card)` names its data, `image(card, format)` draws it. */
+export function build(view, kindOf, image, failed) {
   for (const card of ["order", "errors", "steady", "relaxation", "activations"]) {
     const tools = document.querySelector(`#${card} .tools`);
     const what = document.querySelector(`#${card} h2`).textContent.toLowerCase();

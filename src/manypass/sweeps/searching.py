@@ -1,0 +1,184 @@
+"""Least values of a function that may be dear: coarsely first, then closely."""
+
+from __future__ import annotations
+
+import sys
+import time as clock
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.optimize import minimize, minimize_scalar
+
+from manypass import verbs
+from manypass.checks import Array
+from manypass.problem import Problem
+
+POINTS = 41  # of the curve around the optimum
+COARSE = 9  # along each field, if there are several; along one, if every value is sampled
+FEW = 5  # along each of several, if every value is sampled
+CLOSE = {1: 8, 2: 30}  # values around the optimum then, for one field and for more
+FINER = 8  # times as long as a coarse value a close one may take
+LONG = 10.0  # seconds from which on the cost is said beforehand
+
+
+class Goal:
+    """The objective as a function of the varied fields; inf where there is no answer."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        fields: tuple[str, ...],
+        objective: str,
+        at: float | str,
+        method: Any,
+        window: float,
+        progress: bool,
+    ) -> None:
+        from tqdm import tqdm
+
+        self.problem, self.fields, self.objective = problem, fields, objective
+        self.at, self.method, self.window = at, verbs.resolve(problem, method), window
+        self.rough = getattr(self.method, "rougher", lambda: self.method)()
+        self.reason, self.error = "", np.nan
+        self.known: dict[tuple[float, ...], tuple[float, float]] = {}  # at full accuracy
+        self.bar = tqdm(desc="best", unit="value", delay=3.0, disable=not progress)
+
+    def __call__(self, x: Any, rough: bool = False) -> float:
+        """Return the objective at x, at full accuracy from memory if it was asked before."""
+        place = tuple(map(float, x))
+        if place in self.known and not rough:
+            value, self.error = self.known[place]
+            return value
+        chosen = dict(zip(self.fields, place, strict=True))
+        window, time = chosen.pop("window", self.window), chosen.pop("time", self.at)
+        method = self.rough if rough else self.method
+        try:
+            problem = self.problem.replace(**chosen)
+            if isinstance(time, str):
+                found = verbs.steady_state(problem, method, window=window)
+            else:
+                found = verbs.solve(problem, [time], method)
+        except ValueError as error:
+            self.reason = str(error)
+            return np.inf
+        finally:
+            self.bar.update()
+        value = float(self.of(found).item())
+        value = value if np.isfinite(value) else np.inf
+        if not rough:
+            self.known[place] = value, self.error
+        return value
+
+    def of(self, found: xr.Dataset) -> xr.DataArray:
+        """Return the objective of a result, and note its error."""
+        if self.objective not in found:
+            held = ", ".join(str(n) for n in found.data_vars if not str(n).endswith("_se"))
+            raise ValueError(f"`objective` must be among {held}, got {self.objective!r}")
+        if f"{self.objective}_se" in found:
+            self.error = float(found[f"{self.objective}_se"].values.ravel()[-1])
+        return found[self.objective]
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the values seen so far have errors."""
+        return not np.isnan(self.error)
+
+    def begin(self, bounds: Mapping[str, tuple[float, float]]) -> bool:
+        """Evaluate the middle of the range; if values are dear, say what the search will cost."""
+        if prepare := getattr(self.method, "prepare", None):
+            prepare(self.problem)  # compiling is not part of what a value takes
+        start = clock.monotonic()
+        self([float(np.sqrt(low * high)) for low, high in bounds.values()], rough=True)
+        seconds = clock.monotonic() - start
+        if not self.sampled and self.rough is self.method:
+            return False
+        coarse = COARSE if len(bounds) == 1 else FEW ** len(bounds)
+        close = CLOSE[min(len(bounds), 2)]
+        self.bar.total = 1 + coarse + close
+        least, most = seconds * (coarse + close), seconds * (coarse + FINER * close)
+        if most > LONG and not self.bar.disable:
+            self.bar.write(
+                f"best: {coarse} coarse values and up to {close} close ones by "
+                f"{type(self.method).__name__}; the first took {seconds:.2g} s, all may take "
+                f"{_span(least)} to {_span(most)}",
+                file=sys.stderr,
+            )
+        return True
+
+
+def along_one(goal: Goal, name: str, bounds: tuple[float, float]) -> tuple[Array, dict[str, Array]]:
+    """Scan on a logarithmic scale, then refine around the least value."""
+    if name == "time":  # one run has all times
+        return _along_time(goal, bounds)
+    dear = goal.begin({name: bounds})
+    x = np.geomspace(*bounds, COARSE if dear else POINTS)
+    y = np.array([goal([value], rough=dear) for value in x])
+    if not np.isfinite(y).any():
+        raise ValueError(f"no {name} from {bounds[0]:g} to {bounds[1]:g} serves: {goal.reason}")
+    i = int(np.argmin(y))
+    around = (np.log(x[max(i - 1, 0)]), np.log(x[min(i + 1, x.size - 1)]))
+    options: Any = {"xatol": 0.03, "maxiter": CLOSE[1]} if dear else {"xatol": 1e-4}
+    refined = minimize_scalar(
+        lambda u: goal([np.exp(u)]), bounds=around, method="bounded", options=options
+    )
+    if not dear:
+        least = x[i] if y[i] <= refined.fun else float(np.exp(refined.x))
+        return np.array([least]), {"x": x, "y": y}
+    if i in (0, x.size - 1):  # the search around it never looks at the end itself
+        goal([x[i]])
+    close = {place[0]: value for place, (value, _) in goal.known.items()}
+    curve = dict(sorted((dict(zip(x, y, strict=True)) | close).items()))
+    least = min(close, key=lambda place: close[place])
+    return np.array([least]), {"x": np.array([*curve]), "y": np.array([*curve.values()])}
+
+
+def _along_time(goal: Goal, bounds: tuple[float, float]) -> tuple[Array, dict[str, Array]]:
+    x = np.geomspace(*bounds, POINTS)
+    shown = goal.rough is not goal.method and not goal.bar.disable
+
+    def at(times: Array) -> Array:
+        return np.asarray(goal.of(verbs.solve(goal.problem, times, goal.method, progress=shown)))
+
+    y = at(x)
+    if not np.isfinite(y).any():
+        raise ValueError(f"no time from {bounds[0]:g} to {bounds[1]:g} serves: it has diverged")
+    i = int(np.argmin(y))
+    near, far = x[max(i - 1, 0)], x[min(i + 1, POINTS - 1)]
+    if goal.sampled:
+        between = np.geomspace(near, far, POINTS)
+        return between[[int(np.argmin(at(between)))]], {"x": x, "y": y}
+    refined = minimize_scalar(
+        lambda u: goal([np.exp(u)]),
+        bounds=(np.log(near), np.log(far)),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    least = x[i] if y[i] <= refined.fun else float(np.exp(refined.x))
+    return np.array([least]), {"x": x, "y": y}
+
+
+def along_many(goal: Goal, bounds: Mapping[str, tuple[float, float]]) -> Array:
+    """Scan a coarse grid, then go down from its least value by Nelder and Mead's simplex."""
+    dear = goal.begin(bounds)
+    axes = [np.geomspace(*pair, FEW if dear else COARSE) for pair in bounds.values()]
+    grid = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=-1)
+    y = np.array([goal(x, rough=dear) for x in grid])
+    if not np.isfinite(y).any():
+        raise ValueError(f"nothing within the bounds of {', '.join(bounds)} serves: {goal.reason}")
+    start = np.log(grid[int(np.argmin(y))])
+    limits: Any = [(np.log(low), np.log(high)) for low, high in bounds.values()]
+    options: Any = {"xatol": 1e-4, "fatol": 1e-10, "maxiter": 400}
+    if dear:
+        options = {"xatol": 0.03, "fatol": goal.error, "maxfev": CLOSE[2]}
+
+    def along(u: Any) -> float:
+        return goal(np.exp(u))
+
+    found: Any = minimize(along, start, method="Nelder-Mead", bounds=limits, options=options)
+    return np.asarray(np.exp(found.x))
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} minutes"

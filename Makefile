@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce test lint bench clean
+.PHONY: help reproduce test physics lint bench clean
 
 help:            ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/:/'
@@ -24,11 +24,15 @@ lint: $(READY)   ## style and types
 	$(BIN)/mypy
 
 test: lint       ## lint, types and tests
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup -m 'not physics'
+
+physics: $(READY) ## statistics against fresh simulations, some 15 minutes
+	$(BIN)/pytest -n 2 --dist loadgroup -m physics
 
 bench: $(READY)  ## how long things take, as ratios in one run
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/simulation.py
+	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/dmft.py
 	$(BIN)/python benchmarks/data.py

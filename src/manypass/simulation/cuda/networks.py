@@ -68,14 +68,16 @@ def padded(n: int) -> int:
     return 4 * math.ceil(n / 4)
 
 
-def shape(width: int) -> tuple[int, int]:
+def shape(width: int, busy: bool = False) -> tuple[int, int]:
     """Quads of weights per thread and warps per network, by what was fastest on an H200.
 
-    Few warps wait for each other least; more than 16 quads do not fit into registers.
+    Few warps wait for each other least; more than 16 quads do not fit into registers, or half as
+    many if there is noise to make or a mean to keep.
     """
+    most = 8 if busy else 16
     quads = math.ceil(width / (4 * LANES))  # if there were one warp
     warps = 2 if 2 < quads <= 4 else 1
-    while quads > 16 * warps:
+    while quads > most * warps:
         warps *= 2
     return math.ceil(quads / warps), warps
 
@@ -107,9 +109,9 @@ class Networks:
         left = round(until * self.method.n) - self.step
         problem, n, e = self.problem, self.method.n, self.examples
         kick = math.sqrt(2 * problem.temperature) / n
-        kernel = kernels.learning(
-            self.force, *shape(e.width), self.real, kick > 0, total is not None
-        )
+        quads, warps = shape(e.width, kick > 0 or total is not None)
+        hot, mean = kick > 0, total is not None
+        kernel = kernels.learning(self.force, quads, warps, self.real, hot, mean)
         limit = 1e100 if self.real is np.float64 else 1e15
         settings = (problem.rate / n, 1 - problem.rate * problem.decay / n, kick, limit)
         sums = self.J if total is None else total
@@ -118,7 +120,7 @@ class Networks:
             offset = self.draw()
             count = min(left, self.drawn - self.step, STEPS)
             span = (n, e.width, e.p, e.apart, offset, count, self.step, self.first, self.seed)
-            kernel[self.count, shape(e.width)[1] * LANES](
+            kernel[self.count, warps * LANES](
                 e.X, e.targets, self.order, self.J, sums, self.lost, span, settings, self.parameters
             )
             self.step += count

@@ -89,6 +89,7 @@ TRAINING = [
 ]
 
 
+@pytest.mark.physics
 def test_training_error_equals_simulation():
     scores, two_percent = [], []
     for i, problem in enumerate(TRAINING):
@@ -110,6 +111,7 @@ def test_training_error_equals_simulation():
     assert 0.7 < np.sqrt((scores**2).mean()) < 1.4
 
 
+@pytest.mark.physics
 def test_steady_training_error_equals_simulation():
     problem = mp.Problem(mp.Teacher(alpha=0.5), mp.Adaline(), rate=1.2, decay=0.4)
     theory = mp.steady_state(problem, mp.Exact(samples=100_000))
@@ -203,6 +205,7 @@ def test_both_ways_of_drawing_adaline_agree():
     assert np.mean(h * seen.y.values) == pytest.approx(float(exact.R), rel=0.02)
 
 
+@pytest.mark.physics
 @pytest.mark.parametrize(
     ("alpha", "kappa", "rate", "time"), [(1.0, 1.0, 1.0, 2.0), (0.5, 0.8, 0.5, 3.0)]
 )

@@ -12,7 +12,8 @@ import pytest
 import stand_in_cupy
 
 import manypass as mp
-from manypass import card
+from manypass import card, cli
+from manypass.sweeps import pools
 
 PROGRAM = Path(__file__).with_name("simulated_card.py")
 CHECKS = [
@@ -129,3 +130,37 @@ def test_no_memory_on_the_card_is_said_with_the_number(arrays_on_a_card, monkeyp
     problem = mp.Problem(data, mp.Adaline(), rate=0.2)
     with pytest.raises(ValueError, match="GB of memory and 1e-06 GB are free: take fewer"):
         mp.solve(problem, [1], mp.Exact(device="cuda"))
+
+
+def test_the_command_line_and_plans_take_a_device(no_card, capsys, tmp_path):
+    no_card.setattr(card, "find_spec", lambda name: None)
+    flags = ["--alpha", "1.2", "--rate", "1", "--times", "1", "--device", "cuda"]
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["solve", *flags, "--method", "simulation"])
+    assert stop.value.code == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert "numba-cuda is missing: pip install 'manypass[cuda]'" in lines[0]
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'rule = "adaline"\ndata = { alpha = 1.2 }\ntimes = "0:1:2"\n'
+        'method = { name = "simulation", n = 10, device = "cuda" }\n[sweep]\nrate = [0.5, 1.0]\n'
+    )
+    cli.main(["sweep", str(plan), "--out", str(tmp_path / "out")])
+    found = mp.load(tmp_path / "out" / "sweep.nc")
+    assert all("numba-cuda is missing" in str(reason) for reason in found.error.values)
+
+
+def test_points_of_a_sweep_do_not_compete_for_the_card(monkeypatch):
+    asked = []
+
+    def local(workers):
+        asked.append(workers)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pools, "local", local)
+    grid = mp.Grid(PROBLEM, rate=[0.5, 1.0])
+    for method, workers in ((mp.Simulation(device="cuda"), 1), (mp.Simulation(), 2)):
+        with pytest.raises(KeyboardInterrupt):
+            mp.sweep(grid, method=method, times=[1.0], workers=2)
+        assert asked.pop() == workers

@@ -81,6 +81,7 @@ RUNS = {
 }
 
 
+@pytest.mark.physics
 @pytest.mark.parametrize("name", NAMES)
 def test_curves_agree_with_plain_sgd(name):
     times, samples = RUNS[name]
@@ -100,6 +101,7 @@ def test_curves_agree_with_plain_sgd(name):
     assert np.max(errors) < 0.02 / 3.3  # a mistake of 2 % anywhere would be seen
 
 
+@pytest.mark.physics
 def test_noise_and_batches_agree_with_plain_sgd():
     problem = problem_on(data_set("breast cancer"), 0.1, temperature=0.05)
     times = (1.6, 4.8)
@@ -147,6 +149,7 @@ def test_late_times_are_the_steady_state():
             np.testing.assert_allclose(late[key][-1], steady[key], rtol=1e-5)
 
 
+@pytest.mark.physics
 def test_steady_state_windows_and_two_times_agree_with_the_simulator():
     problem = problem_on(data_set("diabetes"), 0.4, 0.3, temperature=0.02)
     simulation = mp.Simulation(samples=2000, settle=25, seed=2)
@@ -220,6 +223,7 @@ def test_critical_rate_is_where_the_exact_map_reaches_one(decay):
     assert 25 < spectral / critical("digits") < 45  # large norms are not in the spectrum
 
 
+@pytest.mark.physics
 def test_runs_above_the_critical_rate_diverge_in_the_mean():
     data = data_set("diabetes")
     times, samples = (0.5, 1.0, 1.5), 100_000
@@ -241,6 +245,7 @@ def test_runs_above_the_critical_rate_diverge_in_the_mean():
     assert np.isfinite(calm)
 
 
+@pytest.mark.physics
 def test_gaussian_data_become_the_teacher_as_n_grows():
     teacher = mp.Problem(mp.Teacher(alpha=2.0), mp.Adaline(), rate=0.8, decay=0.3)
     times, rng = [0.5, 1, 2, 4], np.random.default_rng(0)

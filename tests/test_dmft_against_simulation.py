@@ -5,8 +5,11 @@ deviation is fitted as well: it must be zero within an error that would show 2 %
 """
 
 import numpy as np
+import pytest
 
 import manypass as mp
+
+pytestmark = pytest.mark.physics
 
 TIMES = (0.5, 1.5, 4.0)
 QUANTITIES = ("R", "Q", "F2", "Et", "C")

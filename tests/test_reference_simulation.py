@@ -6,6 +6,8 @@ from reference_simulation import extrapolated
 
 import manypass as mp
 
+pytestmark = pytest.mark.physics
+
 TIMES = (0.4, 1.0)
 
 

@@ -101,6 +101,7 @@ def test_sequences(kind):
         assert repeats.all() if kind == "fixed" else repeats.mean() < 0.02
 
 
+@pytest.mark.physics
 def test_shuffling_helps_late_in_learning():
     """Without replacement the noise of the sequence averages out within a pass."""
     problem = PROBLEM.replace(alpha=2.0, task="regression", noise=0.5, decay=0.0, rate=0.5)
@@ -236,6 +237,7 @@ def test_measured_response_of_hebbian_learning_is_its_decay():
     assert_allclose(G, np.tril((1 - 0.8 / 100) ** steps), atol=1e-8)
 
 
+@pytest.mark.physics
 @pytest.mark.parametrize("mode", ["online", "batch"])
 def test_measured_response_of_adaline_is_the_exact_one(mode):
     problem = PROBLEM.replace(mode=mode, temperature=0.1)
@@ -254,6 +256,7 @@ def test_measured_response_of_adaline_is_the_exact_one(mode):
     assert (3.5 * error < 0.03 * np.maximum(exact[lower], 0.2)).all()
 
 
+@pytest.mark.physics
 @pytest.mark.parametrize("window", [0.0, 2.0, 10.0])
 def test_averaged_weights_in_the_steady_state(window):
     problem = mp.Problem(mp.Teacher(alpha=2.0), mp.Adaline(), rate=1.0, decay=0.2, temperature=0.05)

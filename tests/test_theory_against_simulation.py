@@ -9,10 +9,13 @@ import functools
 import itertools
 
 import numpy as np
+import pytest
 
 import manypass as mp
 from manypass.exact import method as exact_method
 from manypass.exact.modes import linear_modes
+
+pytestmark = pytest.mark.physics
 
 TIMES = (0.5, 1.5)
 SIZES = (100, 200)

@@ -14,17 +14,16 @@ import xarray as xr
 from manypass import verbs
 from manypass.cavity.activations import activations as seen_activations
 from manypass.cavity.method import COARSE, DMFT
-from manypass.cavity.settling import fastest
-from manypass.explorer.answers import against_rate, plain, sampled_rates
+from manypass.cavity.settling import NotSettledError, fastest
+from manypass.explorer.answers import RATES, against_rate, plain, rates, sampled_rates
 from manypass.explorer.view import FEW, MEMORY, RTOL, SEEN, View
-from manypass.problem import Problem
 
 Tell = Callable[[dict[str, Any]], None]
 Run = Callable[[View, Tell], tuple[dict[str, Any], xr.Dataset]]
 PAUSE = 0.1  # seconds between two words of a simulation
 MANY = 100  # time steps from which on the first quarter is computed first
 ROUGH = 0.1  # accuracy of that quarter
-SWEPT = tuple(np.linspace(0.25, 2.0, 8))  # rates of a sweep, in units of the present one
+SWEPT, SWEPT_SAMPLES = 15, 4096  # rates of a sweep, and examples for each
 BINS = 40
 
 
@@ -63,19 +62,19 @@ def training(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
 
 def steady(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     """E_t for t → ∞ against the rate, sampled: far points first, then those between."""
-    rates = sampled_rates(view)
+    v = sampled_rates(view)
     parts = []
-    far_first = sorted(range(rates.size), key=lambda i: (i % 4 > 0, -i))
+    far_first = sorted(range(v.size), key=lambda i: (i % 4 > 0, -i))
     for i in far_first:
         try:
             found = against_rate(
-                lambda p: verbs.steady_state(p, view.sampler), view.problem, rates[i : i + 1]
+                lambda p: verbs.steady_state(p, view.sampler), view.problem, v[i : i + 1]
             )
         except ValueError:  # so slow that an example is learned too often to be sampled
             continue
         parts.append(found)
         joined = _joined(parts)
-        word = f"sampling E_t against v, {len(parts)} of {rates.size}"
+        word = f"sampling E_t against v, {len(parts)} of {v.size}"
         tell({"steady": plain(joined[["Et", "Et_se"]]), "word": word})
     if not parts:
         raise ValueError("the steady training error cannot be sampled at any of these rates")
@@ -84,16 +83,23 @@ def steady(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
 
 
 def sweep(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
-    """DMFT: E_g and E_t at the last time, against the rate."""
+    """DMFT: E_g and E_t for t → ∞ against the rate, up to where learning diverges."""
     parts: list[xr.Dataset] = []
-
-    def at_end(problem: Problem) -> xr.Dataset:
-        return verbs.solve(problem, [view.end], DMFT(rtol=0.03, memory=MEMORY)).isel(t=0)
-
-    for factor in SWEPT:
-        parts.append(against_rate(at_end, view.problem, np.array([factor * view.problem.rate])))
+    method, v = DMFT(samples=SWEPT_SAMPLES, memory=MEMORY), rates(view)[:: RATES // SWEPT]
+    for rate in v:
+        try:
+            parts.append(
+                against_rate(
+                    lambda p: verbs.steady_state(p, method), view.problem, np.array([rate])
+                )
+            )
+        except NotSettledError as error:  # near the end of all steady states, or without decay
+            last = error
+            continue
         joined = _joined(parts)
-        tell({"steady": plain(joined), "word": f"{len(parts)} of {len(SWEPT)} rates"})
+        tell({"steady": plain(joined), "word": f"steady states, {len(parts)} of {v.size} rates"})
+    if not parts:
+        raise last
     return {"steady": plain(joined)}, joined
 
 

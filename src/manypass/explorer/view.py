@@ -72,6 +72,8 @@ class View:
             return replace(self, window=0.0)
         if kind == "steady":  # goes through all rates
             return View(self.problem.replace(rate=1.0), window=0.0)
+        if kind == "sweep":
+            return View(self.problem, window=0.0)
         rest = View(self.problem, self.end, window=0.0)
         return rest if self.theory.refusal(self.problem) is None else replace(rest, n=self.n)
 

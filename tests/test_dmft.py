@@ -112,30 +112,6 @@ def test_extrapolation_gains_an_order():
         assert better < plain / 4, name
 
 
-@pytest.mark.parametrize("window", [0.0, 3.0])
-@pytest.mark.parametrize("mode", ["online", "batch"])
-def test_steady_state_of_a_linear_rule(mode, window):
-    problem = LINEAR.replace(rate=1.5, mode=mode)
-    found = mp.steady_state(problem, mp.DMFT(rtol=0.03, seed=1), window=window)
-    exact = mp.steady_state(problem, mp.Exact(samples=40_000), window=window)
-    for name in ("R", "Q", "F2", "Eg", "Et"):
-        error = np.hypot(found[f"{name}_se"], exact.get(f"{name}_se", 0.0))
-        assert abs(float(found[name] - exact[name])) < 3.5 * float(error), name
-        assert float(found[f"{name}_se"]) < 0.03
-    assert 2 < float(found.settled) < 20
-
-
-def test_a_steady_state_that_is_none_is_told_with_the_data_so_far(monkeypatch):
-    with pytest.raises(mp.NotSettledError, match=r"`rate` = 4 is too large: .* diverges") as caught:
-        mp.steady_state(LINEAR.replace(rate=4.0), mp.DMFT(dt=0.2, samples=32_000))
-    assert np.isinf(caught.value.result.Q.values[-1])
-    monkeypatch.setattr("manypass.cavity.method.LONGEST", 40)
-    slow = mp.Problem(mp.Teacher(alpha=1.5), mp.Logistic(), rate=0.5)
-    with pytest.raises(mp.NotSettledError, match=r"no steady state until t = .*Q from") as caught:
-        mp.steady_state(slow, mp.DMFT(dt=1.0, samples=16_000))
-    assert (np.diff(caught.value.result.Q) > 0).all()
-
-
 def test_a_growing_transient_is_followed_until_it_is_infinite():
     problem, times = LINEAR.replace(rate=3.6), np.array([1.0, 3.0, 5.0])
     found = mp.solve(problem, times, mp.DMFT(dt=0.04, samples=40_000))

@@ -176,5 +176,5 @@ def test_methods_refuse_what_they_cannot_serve():
             question("magic", [1])
     with pytest.raises(ValueError, match=r"GB of memory .* fewer `times`"):
         mp.solve(GOOD, np.linspace(0, 1, 10**6), two_time=True)
-    with pytest.raises(ValueError, match="critical rate is known for"):
-        mp.critical_rate(GOOD.replace(rule=mp.Logistic()))
+    with pytest.raises(ValueError, match="slow mode is known for"):
+        mp.slow_mode(GOOD.replace(rule=mp.Logistic()))

@@ -31,7 +31,7 @@ LONG_NAMES = {
     "F2_test": "force fluctuation <F²> over the test set",
     "Eg": "generalization error, fresh noiseless example",
     "Et": "training error",
-    "settled": "time after which nothing moved within the error",
+    "settled": "time after which nothing is remembered",
     "diverged": "networks that have diverged",
     "C": "autocorrelation of the weights J(t)·J(s)",
     "G": "response of the weights",

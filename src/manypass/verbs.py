@@ -12,6 +12,7 @@ from manypass.ensemble import Progress
 from manypass.exact import steady
 from manypass.exact.method import Exact
 from manypass.problem import Problem, checked
+from manypass.rules import Adaline, Hebbian
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -100,11 +101,15 @@ def steady_state(
     0.241
     """
     window = checks.number("window", window, 0, results.LATEST)
-    return _method(problem, method).steady_state(problem, window=window)
+    return _method(problem, method, "steady_refusal").steady_state(problem, window=window)
 
 
 def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "cpu") -> float:
     """v_c, the learning rate above which ⟨|J|²⟩ diverges; see `exact.steady.critical_rate`.
+
+    Forces that stay bounded never let it diverge: inf. Of other nonlinear rules, such as Adatron,
+    v_c is where the steady state of the mean-field theory ends; `DMFT(...).critical_rate(problem)`
+    returns it with its standard error.
 
     For a `Dataset` it is the mean-square one, v_c = N/ϱ (`data.critical.critical_step`), and says
     this: above it the *average* over runs of |J|² and of every mean-square error grows without
@@ -130,7 +135,13 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
         from manypass.data import solution  # a Teacher needs nothing of it
 
         return solution.critical_rate(problem, device=device)
-    return steady.critical_rate(problem, _law(eigenvalues))
+    if isinstance(problem.rule, Adaline | Hebbian):
+        return steady.critical_rate(problem, _law(eigenvalues))
+    if eigenvalues is not None:
+        raise ValueError(f"`eigenvalues` are of no use to `rule` {problem.rule!r}: not linear")
+    from manypass.cavity.method import DMFT
+
+    return DMFT().critical_rate(problem)[0]
 
 
 def slow_mode(problem: Problem, *, eigenvalues: Any = None) -> float:
@@ -169,9 +180,9 @@ def resolve(problem: Problem, method: Method | str) -> Method:
     return named(method)  # type: ignore[no-any-return]
 
 
-def _method(problem: Problem, method: Method | str) -> Method:
+def _method(problem: Problem, method: Method | str, asked: str = "refusal") -> Method:
     chosen = resolve(checked(problem), method)
-    reason = chosen.refusal(problem)
+    reason = getattr(chosen, asked, chosen.refusal)(problem)
     if reason:
         raise ValueError(reason)
     return chosen

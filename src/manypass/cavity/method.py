@@ -14,15 +14,7 @@ import xarray as xr
 
 from manypass import checks, memory, results
 from manypass.cavity.grid import FEWEST, Grid, equal_parts
-from manypass.cavity.settling import (
-    CURVES,
-    NotSettledError,
-    fastest,
-    late,
-    moving,
-    story,
-    with_errors,
-)
+from manypass.cavity.settling import CURVES, fastest, with_errors
 from manypass.cavity.smooth import objection
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
@@ -36,7 +28,6 @@ COARSE = 0.6  # first step that is tried, in units of the fastest relaxation tim
 LARGEST = 2.5  # step that can be asked for, in units of that
 MOST_STEPS = 4000
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
-LONGEST = 600  # steps that a search for the steady state may take
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
 ROUNDS = 5  # of choosing step and samples
 
@@ -145,37 +136,26 @@ class DMFT:
                     empty = {name: np.empty((0,) * (1 + (name in "CG"))) for name in (*names, "Eg")}
                     return told(empty | {f"{n}_se": v for n, v in empty.items()}, lost.how)
 
-    def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
-        """Follow learning until nothing moves within the error; see `NotSettledError`.
+    def steady_refusal(self, problem: Problem) -> str | None:
+        """Why there is no steady state to be had: it needs no slopes, and forces may jump."""
+        return self.refusal(problem) if isinstance(problem.data, Dataset) else None
 
-        R, Q and Eg are of weights averaged over the window, F2 and Et of the present ones;
-        `settled` is the time after which nothing moved.
+    def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
+        """R, Q and Eg of weights averaged over the window, F2 and Et of the present ones.
+
+        Found by iteration, without following learning (see `cavity.steady`); `settled` is the time
+        after which nothing is remembered. Raises `NotSettledError` where there is none.
         """
-        end, rtol = max(20 / fastest(problem), 2 * window), self._rtol
-        now = rtol and min(4 * rtol, 0.5)  # far from the end less accuracy will do
-        while True:
-            t = np.linspace(end / 2, end, 9)
-            try:
-                found, how = self._ensemble(problem, t, *late(problem, t, window), now, False)
-            except DivergedError:
-                so_far = self.solve(
-                    problem, np.linspace(0, end, 33), two_time=False, progress=False
-                )
-                raise NotSettledError(story(problem, {"Q": [np.inf]}, t, []), so_far) from None
-            still = moving(found)
-            most = min(LONGEST, self.samples / (4 * POPULATIONS)) if self.samples else LONGEST
-            if still and 2 * end / how["dt"] > most:
-                curves = {k: v for k, v in found.items() if np.ndim(v) == 1}
-                result = results.dataset(problem, self, curves, {"t": t}).assign_attrs(how)
-                raise NotSettledError(story(problem, found, t, still), result)
-            if not still and now == rtol:
-                break
-            end, now = (2 * end, now) if still else (end, rtol)
-        values = {k: v[-1] if np.ndim(v) else v for k, v in found.items()}
-        for name in [n for n in values if n.startswith("mean_")]:
-            values[name.removeprefix("mean_")] = values.pop(name)
-        values["settled"] = end / 2
+        from manypass.cavity import steady
+
+        values, how = steady.solve(problem, window, self, self._rtol)
         return results.dataset(problem, self, values, {"window": window}).assign_attrs(how)
+
+    def critical_rate(self, problem: Problem) -> tuple[float, float]:
+        """v_c, beyond which |J|² diverges, and its standard error; see `cavity.steady`."""
+        from manypass.cavity import steady
+
+        return steady.critical_rate(problem, self, self._rtol)
 
     def rougher(self) -> DMFT:
         """Return the method at a quarter of its accuracy, to look around with."""
@@ -192,11 +172,13 @@ class DMFT:
         from manypass.cavity.population import Population
         from manypass.simulation.kernels import compiled_rule
 
+        if math.isinf(time):
+            from manypass.cavity import steady
+
+            return steady.activations(problem, count, self)
         reason = self.refusal(problem)
         if reason:
             raise ValueError(reason)
-        if math.isinf(time):
-            time = 2 * float(self.steady_state(problem, window=0.0).settled)
         steps = self._steps(np.array([time]), self._step(problem) / (1 if self.dt else 2))
         self._threads(problem, time, steps, count)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))

@@ -36,10 +36,14 @@ def stationary_noise(modes: Modes, F2: float) -> Array:
 
 
 def window_factor(y: Array) -> Array:
-    """2(e^{−y} − 1 + y)/y², the share of a mode's noise that survives a window τ = y/x."""
+    """2(e^{−y} − 1 + y)/y², the share of a mode's noise that survives a window τ = y/x.
+
+    y may be complex.
+    """
     series = sum(2 * (-y) ** j / math.factorial(j + 2) for j in range(9))
-    far = np.maximum(y, 0.1)
-    return np.where(y < 0.1, series, 2 * (np.expm1(-far) + far) / far**2)
+    near = np.abs(y) < 0.1
+    far = np.where(near, 0.1, y)
+    return np.where(near, series, 2 * (np.expm1(-far) + far) / far**2)
 
 
 def check_steady(problem: Problem, spectrum: Spectrum | None = None) -> None:

@@ -1,0 +1,247 @@
+"""Steady states of any rule with their errors, and where they end.
+
+What is left to chance is seen from independent populations, the error of the step from the same
+examples on a grid of twice the step, the bias of a finite population from its halves, and what the
+exponentials cannot express from other ones.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from manypass import results
+from manypass.cavity.laps import Box
+from manypass.cavity.settle import (
+    COARSE,
+    MANY,
+    ROUNDS,
+    Scale,
+    Settings,
+    UnsettledError,
+    mixed,
+    scales,
+    scout,
+    settle,
+)
+from manypass.cavity.settling import NotSettledError
+from manypass.cavity.stationary import Stationary
+from manypass.ensemble import Average, Measured, in_order
+from manypass.observables import generalization_error
+from manypass.problem import Problem
+from manypass.simulation.kernels import compiled_rule
+
+SAMPLES = 8192  # unless told
+RTOL = 0.01  # unless told
+POPULATIONS, SPLIT = 16, 4  # and those of them that are also solved as halves and more finely
+STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 %
+STEP_LEFT = 0.5  # of the last correction, after extrapolating
+MOST_POINTS = 3_000_000  # of all paths of a population together
+LARGE = 1e6  # weights beside which all constants of a force are nil
+
+
+def observed(state: Stationary, Et: float, window: float) -> Measured:
+    """Return what is asked of a steady state."""
+    Q = state.Q(window)
+    Eg = float(generalization_error(state.problem.teacher.task, state.R, Q))
+    return {"R": state.R, "Q": Q, "F2": state.F2, "Et": Et, "Eg": Eg}
+
+
+def sample(
+    box: Box, state: Stationary, rule: Any, window: float, tol: float, split: bool
+) -> tuple[Measured, Measured, Measured | None, Measured | None]:
+    """Return one population extrapolated in the step; how far it moved; bias; missing rates."""
+    left = 0.0
+
+    def solved(box: Box, state: Stationary) -> tuple[Stationary, Measured]:
+        nonlocal left
+        found = settle(box, state, rule, tol)
+        left = max(left, found.left)
+        return found.state, observed(found.state, found.Et, window)
+
+    def extrapolated(state: Stationary) -> tuple[Stationary, Measured, Measured, Measured]:
+        state, rough = solved(coarser, state)
+        fine = solved(box, state)[1]
+        moved = {name: (fine[name] - rough[name]) / 3 for name in fine}
+        return state, rough, moved, {name: fine[name] + moved[name] for name in fine}
+
+    coarser = box.coarser()
+    state, rough, moved, values = extrapolated(state)
+    if not split:
+        return values | {"left": left}, moved, None, None
+    parts = [solved(half, state)[1] for half in coarser.halves()]
+    bias = {name: np.mean([part[name] for part in parts]) - rough[name] for name in rough}
+    rates = state.rates
+    if rates.size:
+        rates = np.geomspace(rates[0], rates[-1] * 1.3, rates.size + 1)
+    other = extrapolated(state.at(rates))[-1]
+    cut = {name: other[name] - values[name] for name in values}
+    return values | {"left": left}, moved, bias, cut
+
+
+def ensemble(
+    problem: Problem, rule: Any, start: tuple[Stationary, Scale], window: float, settings: Settings
+) -> tuple[Measured, Measured]:
+    """Values with `_se`, and the largest share of each error in it."""
+    state, scale = start
+
+    def work(i: int) -> Any:
+        box = settings.box(problem, scale, i)
+        return sample(box, state, rule, window, settings.tol, split=i < SPLIT)
+
+    averages = [Average() for _ in range(4)]
+    for found in in_order(work, range(POPULATIONS), settings.workers(problem, scale)):
+        for average, values in zip(averages, found, strict=True):
+            if values is not None:
+                average.add(values)
+    out, step, bias, cut = (average.results() for average in averages)
+    names = ("R", "Q", "F2", "Et", "Eg")
+    sizes = {name: abs(float(out[name])) for name in names}
+    sizes["R"] = math.sqrt(sizes["Q"])  # an overlap that is nearly zero need not be known well
+    if problem.teacher.task == "classification":
+        sizes["Et"] = sizes["Eg"] = 0.5
+    common = math.sqrt(np.mean([(step[name] / sizes[name]) ** 2 for name in names]))
+    closed = math.exp(-scale.slow * scale.period)  # what a path remembers of itself
+    budget = dict.fromkeys(("sampling", "step", "population", "memory", "iteration"), 0.0)
+    for name in names:
+        parts = {
+            "sampling": STUDENT * out[f"{name}_se"],
+            "step": STEP_LEFT * max(abs(step[name]), common * sizes[name]),
+            "population": math.hypot(bias[name], bias[f"{name}_se"]),
+            "memory": math.hypot(cut[name], cut[f"{name}_se"], closed * sizes[name]),
+            "iteration": 2 * float(out["left"]) * sizes[name],
+        }
+        out[f"{name}_se"] = math.hypot(*parts.values())
+        for key, part in parts.items():
+            budget[key] = max(budget[key], float(part) / sizes[name])
+    return {name: out[name] for name in out if not name.startswith("left")}, budget
+
+
+@contextmanager
+def told(problem: Problem, method: Any) -> Iterator[None]:
+    """Say why there is no steady state."""
+    try:
+        yield
+    except UnsettledError as error:
+        state = error.args[0]
+        found = {"R": state.R, "F2": state.F2}
+        words = ", ".join(f"{name} = {value:.4g}" for name, value in found.items())
+        result = results.dataset(problem, method, found, {})
+        reason = f"no steady state was found, the last was {words}"
+        if problem.decay == 0:
+            reason += (
+                ": with `decay` = 0 weights may grow for ever, or rest where history left them"
+            )
+        elif not state.F2 < MANY:
+            reason = f"no steady state: `rate` = {problem.rate:g} is too large, |J|² diverges"
+        reason += "; `solve` at a late time follows learning"
+        raise NotSettledError(reason, result) from None
+
+
+def solve(
+    problem: Problem, window: float, method: Any, rtol: float | None
+) -> tuple[Measured, dict[str, Any]]:
+    """Values with errors and how they were found: to `rtol`, or with `dt` and `samples` of DMFT."""
+    rule = compiled_rule(problem.rule)
+    tol = (rtol or RTOL) / 20
+    with told(problem, method):
+        start = scout(problem, lambda box, s: settle(box, s, rule, 4 * tol).state, method.seed)
+        scale, size = start[1], 2 ** round(math.log2((method.samples or SAMPLES) / POPULATIONS))
+        step = min(method.dt or math.inf, COARSE / scale.fast)
+        threads = method.threads or os.cpu_count() or 1
+        settings = Settings(size, step, tol, method.seed, threads, method.memory * 1e9)
+        while True:
+            try:
+                values, errors = ensemble(problem, rule, start, window, settings)
+            except UnsettledError as error:  # the populations may have been too small
+                values, errors, unsettled = {}, {"sampling": math.inf}, error
+            reached = math.hypot(*errors.values())
+            if values and reached <= (rtol or math.inf):
+                break
+            better = settings.improved(errors, rtol or math.inf)
+            if rtol is None or better.size * scale.steps(better.step) > MOST_POINTS:
+                if not values:
+                    raise unsettled
+                warnings.warn(
+                    f"`rtol` = {rtol:g} is not reached: the largest error is {reached:.2g}",
+                    stacklevel=4,
+                )
+                break
+            settings = better
+    steps = scale.steps(settings.step)
+    how = {"dt": scale.period / steps, "samples": POPULATIONS * settings.size}
+    return values | {"settled": scale.period}, how | {"errors": json.dumps(errors)}
+
+
+def activations(problem: Problem, count: int, method: Any) -> Measured:
+    """y, ỹ and x of so many examples in the steady state."""
+    rule, out = compiled_rule(problem.rule), []
+    with told(problem, method):
+        start = scout(problem, lambda box, s: settle(box, s, rule, RTOL / 5).state, method.seed)
+        state, scale = start
+        settings = Settings(1024, COARSE / scale.fast / 2, RTOL / 20, method.seed, 1, 1e9)
+        for i in range(-(-count // settings.size)):
+            box = settings.box(problem, scale, i)
+            out.append(np.array([*box.examples, settle(box, state, rule, settings.tol).x]))
+    y, target, x = np.concatenate(out, axis=1)[:, :count]
+    return {"y": y, "target": target, "x": x}
+
+
+def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[float, float]:
+    """v_c, beyond which |J|² diverges, and its standard error; inf if forces stay small.
+
+    So large are the weights there that every constant of the force is nil beside them. What is left
+    is a problem without scale: F2 comes back multiplied by some growth, which is one at v_c.
+    """
+    far = [abs(float(problem.rule.force(x, y))) / LARGE for x in (-LARGE, LARGE) for y in (-1, 1)]
+    if problem.mode == "batch" or max(far) < 1e-3:
+        return math.inf, 0.0
+    if max(far) > 1e3 or problem.decay == 0:
+        why = "force grows faster than x" if max(far) > 1e3 else "`decay` = 0 has no steady state"
+        raise ValueError(f"no critical rate is known for `rule` {problem.rule!r}: its {why}")
+    rule, tol = compiled_rule(problem.rule), (rtol or RTOL) / 5
+
+    def found(box: Box, state: Stationary) -> Stationary:
+        give, before = 1.0, 1.0
+        for _ in range(ROUNDS):
+            new = box.measure(state, rule)[0]
+            growth = new.F2 / state.F2
+            if not (np.isfinite(growth) and growth > 0):
+                break
+            values = new.values.copy()
+            values[0] /= math.sqrt(growth)
+            values[1 : 3 + state.rates.size] /= growth
+            give, before = give * (0.6 if (growth > 1) != (before > 1) else 1), growth
+            rate = state.problem.rate / min(max(growth, 0.5), 2.0) ** give
+            new = replace(new, problem=state.problem.replace(rate=rate), values=values)
+            moved = scales(state) @ (values - state.values)
+            state = mixed(state, new, [])
+            if not state.stable:
+                break
+            if max(abs(growth - 1), *np.abs(moved[:3])) < tol:
+                return state
+        raise UnsettledError(state)
+
+    start = problem.replace(rate=2 + problem.decay, temperature=0.0)
+    with told(problem, method):
+        state, scale = scout(start, found, method.seed, LARGE**2)
+        size = 2 ** round(math.log2((method.samples or 2 * SAMPLES) / POPULATIONS))
+        settings = Settings(size, COARSE / scale.fast, tol, method.seed, 1, method.memory * 1e9)
+        average = Average()
+        for i in range(POPULATIONS):
+            box = settings.box(problem, scale, i)
+            rough = found(box.coarser(), state)
+            fine = found(box, rough).problem.rate
+            moved = (fine - rough.problem.rate) / 3
+            average.add({"rate": fine + moved, "moved": moved})
+    seen = average.results()
+    parts = STUDENT * seen["rate_se"], STEP_LEFT * seen["moved"], tol * seen["rate"]
+    return float(seen["rate"]), math.hypot(*parts)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import references
 
 import manypass as mp
 from manypass.cavity.laps import Box
@@ -112,6 +113,24 @@ def test_nonlinear_rules_agree_with_simulation(problem, known):
     shares = json.loads(found.attrs["errors"])
     assert set(shares) == {"sampling", "step", "population", "memory", "iteration"}
     assert np.hypot.reduce(list(shares.values())) <= 0.01
+
+
+def test_the_last_times_of_simulated_tables():
+    """Of those problems whose memory is shorter than the table."""
+    scores = []
+    for k, name in enumerate(references.tables(("adatron", "logistic", "perceptron", "huber"))):
+        table = references.Table(name)
+        if table.problem.rate * table.problem.decay * table.times[-1] < 7:
+            continue
+        found = mp.steady_state(table.problem, mp.DMFT(samples=8192, seed=k))
+        for quantity in ("R", "Q", "F2", "Et"):
+            limit, error = (part[-1] for part in table.limit(quantity))
+            both = np.hypot(float(found[f"{quantity}_se"]), error)
+            scores.append(abs(float(found[quantity]) - limit) / both)
+    print("z", np.round(scores, 1))
+    assert len(scores) >= 12
+    assert np.mean(np.array(scores) < 2) > 0.9
+    assert max(scores) < 3.5
 
 
 def test_batch_learning_is_the_limit_of_small_rates():

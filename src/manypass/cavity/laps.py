@@ -105,7 +105,7 @@ class Box:
     steps: int
     examples: tuple[Array, Array]
     normals: Array  # [example, frequency]
-    events: tuple[Array, Array, Array, float]
+    events: tuple[Any, Any, Any, float]  # first and end of each, their half cells, share
     every: int = 1  # second point of h is on the grid
 
     @classmethod

@@ -51,7 +51,7 @@ class Settled(NamedTuple):
 def settle(box: Box, state: Stationary, rule: Any, tol: float) -> Settled:
     """Iterate until R/|J|, F2 and S(∞) stand still, or only tremble: forces that jump do."""
     past: list[tuple[Array, Array]] = []
-    largest, rest = MANY * max(state.F2, 1.0), []
+    largest, rest = MANY * max(state.F2, 1.0), list[Any]()
     for done in range(1, ROUNDS + 1):
         if not state.stable:
             break

@@ -37,7 +37,7 @@ class Stationary:
         """Return the same functions on other rates, as far as these can express them."""
         overlaps = 1 / (rates[:, None] + rates)
         onto = np.linalg.lstsq(overlaps, 1 / (rates[:, None] + self.rates), rcond=1e-10)[0]
-        parts = [self.values[:3], onto @ self.s, [self.m], onto @ self.M]
+        parts = [self.values[:3], onto @ self.s, np.array([self.m]), onto @ self.M]
         moved = Stationary(self.problem, rates, np.concatenate(parts))
         return moved if moved.stable else Stationary.guess(self.problem, rates, self.F2, self.m)
 

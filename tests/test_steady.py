@@ -169,6 +169,8 @@ def test_there_is_none_above_the_critical_rate():
     with pytest.raises(mp.NotSettledError, match=message) as caught:
         mp.steady_state(ADATRON.replace(rate=1.1 * nonlinear), mp.DMFT(samples=4096))
     assert caught.value.result.F2.item() > 1e6
+    with pytest.raises(mp.NotSettledError):  # sampled too little to tell, and not told to do more
+        mp.steady_state(ADATRON.replace(rate=0.99 * nonlinear), mp.DMFT(samples=1024))
     for rule in (mp.Perceptron(), mp.Logistic(), mp.Huber()):
         assert mp.critical_rate(ADATRON.replace(rule=rule)) == np.inf
     cubic = mp.Rule(force=lambda x, y: (y - x) ** 3, slope=lambda x, y: -3 * (y - x) ** 2)
@@ -200,3 +202,15 @@ def test_what_does_not_fit_is_refused_and_what_is_not_reached_is_told(monkeypatc
     monkeypatch.setattr("manypass.cavity.steady.MOST_POINTS", 1)
     with pytest.warns(UserWarning, match=r"`rtol` = 0.0001 is not reached: the largest error is"):
         mp.steady_state(PERCEPTRON, mp.DMFT(rtol=1e-4))
+
+
+def test_the_explorer_draws_them_against_the_rate(monkeypatch):
+    from manypass.explorer import runs
+    from manypass.explorer.view import View
+
+    monkeypatch.setattr(runs, "SWEPT", 2)
+    said = []
+    answer, found = runs.sweep(View(PERCEPTRON), said.append)
+    assert said[-1]["word"] == f"steady states, {found.rate.size} of 3 rates"
+    assert answer["steady"]["rate"] == found.rate.values.tolist()
+    assert (np.diff(found.rate) > 0).all()

@@ -166,7 +166,7 @@ def solve(
             reached = math.hypot(*errors.values())
             if values and reached <= (rtol or math.inf):
                 break
-            better = settings.improved(errors, rtol or math.inf)
+            better = settings if rtol is None else settings.improved(errors, rtol)
             if rtol is None or better.size * scale.steps(better.step) > MOST_POINTS:
                 if not values:
                     raise unsettled

@@ -24,10 +24,10 @@ lint: $(READY)   ## style and types
 	$(BIN)/mypy
 
 test: lint       ## lint, types and tests
-	$(BIN)/pytest -n 2 --dist loadgroup -m 'not physics'
+	$(BIN)/pytest -n 2 --dist loadfile -m 'not physics'
 
 physics: $(READY) ## statistics against fresh simulations, some 15 minutes
-	$(BIN)/pytest -n 2 --dist loadgroup -m physics
+	$(BIN)/pytest -n 2 --dist worksteal -m physics
 
 bench: $(READY)  ## how long things take, as ratios in one run
 	$(BIN)/python benchmarks/exact.py

@@ -10,6 +10,7 @@ from hypothesis import settings
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
+collect_ignore = ["simulated_card.py", "references/make.py"]  # programs of their own
 
 
 @pytest.fixture(scope="session")

@@ -442,3 +442,20 @@ def test_ports():
         done = subprocess.run([*command, port], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert f"--port {port} is in use" in done.stderr
+
+
+def test_a_drop_inside_a_destructor_is_not_told(monkeypatch, capsys):
+    from manypass.explorer import worker
+
+    class Closing:
+        def __init__(self, error):
+            self.error = error
+
+        def __del__(self):
+            raise self.error
+
+    monkeypatch.setattr(sys, "unraisablehook", worker.mind_no_drop)
+    Closing(worker.DroppedError())
+    assert capsys.readouterr().err == ""
+    Closing(RuntimeError("a mistake"))
+    assert "a mistake" in capsys.readouterr().err

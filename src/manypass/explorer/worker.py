@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import warnings
 from multiprocessing.connection import Connection
 from types import FrameType
@@ -60,11 +61,18 @@ class Worker:
             self.running = False
 
 
+def mind_no_drop(lost: sys.UnraisableHookArgs) -> None:
+    """Say nothing of a drop that came inside a destructor: the next message will end the run."""
+    if not isinstance(lost.exc_value, DroppedError):
+        sys.__unraisablehook__(lost)
+
+
 def main(connection: Connection) -> None:
     """Work until the other side hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which hangs up
     worker = Worker(connection)
     signal.signal(DROP, worker.drop)
+    sys.unraisablehook = mind_no_drop
     from threadpoolctl import threadpool_limits
 
     from manypass.explorer import runs  # noqa: F401  the long import, while nobody waits

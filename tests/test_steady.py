@@ -34,6 +34,7 @@ def linear_problems(count, seed):
         yield problem.replace(rate=rate, mode=mode), float(rng.choice([0.0, 2.0]))
 
 
+@pytest.mark.physics
 def test_the_error_is_what_it_says():
     """Over random linear problems, on-line and batch, with and without a window."""
     scores = []
@@ -97,6 +98,7 @@ def test_correlation_and_response_are_those_of_the_exact_theory():
         assert (np.abs(values.mean(axis=0) - known) < 3 * error).all(), found
 
 
+@pytest.mark.physics
 @pytest.mark.parametrize(
     ("problem", "known"),
     [  # simulations extrapolated to N → ∞

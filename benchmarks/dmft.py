@@ -10,6 +10,12 @@ import manypass as mp
 ADALINE = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.8)
 ADATRON = ADALINE.replace(rule=mp.Adatron(kappa=1.0))
 CURVES = ("R", "Q", "F2", "Eg", "Et")
+JUMPS = (  # kappa, alpha, rate, decay, noise
+    (0.0, 1.5, 1.0, 0.5, 0.0),
+    (0.2, 1.0, 3.0, 0.3, 0.0),
+    (0.5, 3.0, 0.1, 0.1, 0.3),
+    (0.0, 0.3, 0.3, 0.2, 0.0),
+)
 
 
 def timed(problem, times, method, rounds=1, **options):
@@ -60,8 +66,26 @@ def main():
     spent, found = timed(ADATRON, times, mp.DMFT())
     print(f"  to one per cent, rtol = 0.01 {spent:6.2f} s, {found.attrs['samples']} examples")
 
+    late = mp.Problem(mp.Teacher(alpha=1.0), mp.Adatron(kappa=1.0), rate=1.0, decay=0.1)
+    print("Adatron, alpha = kappa = v = 1, lambda = 0.1, to one per cent, and by simulation")
+    for end in (1, 3, 10, 30, 60, 100):
+        times = np.linspace(0, end, 11)
+        spent, found = timed(late, times, mp.DMFT())
+        ratios = [
+            simulation_for(late, times, name, float(found[f"{name}_se"].max())) / spent
+            for name in ("R", "Q", "F2")
+        ]
+        print(f"  t = {end:>3} {spent:6.2f} s, ratios", "  ".join(f"{r:.1f}" for r in ratios))
+
+    print("Perceptron, to one per cent")
+    for kappa, alpha, rate, decay, noise in JUMPS:
+        data = mp.Teacher(alpha=alpha, noise=noise)
+        problem = mp.Problem(data, mp.Perceptron(kappa=kappa), rate=rate, decay=decay)
+        spent, found = timed(problem, np.linspace(0, 20, 11), mp.DMFT())
+        print(f"  kappa {kappa}, alpha {alpha}, v {rate}, noise {noise}, to t = 20 {spent:6.2f} s")
+
     print("time and memory against t (dt = 0.25, 16,000 examples, one thread)")
-    for end in (4, 8, 16, 32):
+    for end in (4, 8, 16, 32, 64, 128):
         print(f"  t = {end:>3} {cost(end, 16_000)}")
     print("and against the number of examples (t = 8)")
     for samples in (16_000, 64_000, 256_000):

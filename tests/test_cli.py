@@ -212,7 +212,10 @@ BAD = [
     (["solve", *FLAGS, "--rate", "nan"], "--rate must be a number from 1e-12 to 1e+06, got nan"),
     (["solve", *FLAGS, "--rule", "adalin"], "--rule must be one of"),
     (["solve", *FLAGS, "--kappa", "1"], "rule 'adaline' has no --kappa (got 1.0)"),
-    (["solve", *FLAGS, "--rule", "perceptron"], "DMFT() needs a continuous force"),
+    (
+        ["solve", *FLAGS, "--rule", "perceptron", "--mode", "batch"],
+        "DMFT() needs a continuous force",
+    ),
     (["solve", *FLAGS, "--method", "dmft", "--dt", "0.1", "--rtol", "0.1"], "--rtol chooses dt"),
     (["solve", *FLAGS, "--method", "dmft", "--dt", "1e-9"], "--dt = 1e-09 makes"),
     (["solve", *FLAGS, "--method", "exact", "--rtol", "0.1"], "--rtol (got 0.1) is no setting"),

@@ -132,8 +132,12 @@ def test_a_slope_that_is_not_given_is_computed():
     adatron = mp.Adatron(kappa=1.0)
     found, expected = (mp.solve(problem.replace(rule=r), [1], method) for r in (margin, adatron))
     assert abs(float(found.R[0] - expected.R[0])) < 1e-3
+    step = mp.Rule(lambda x, y: y * (x * y < 0.3))
+    found = mp.solve(problem.replace(rule=step), [1], method)
+    expected = mp.solve(problem.replace(rule=mp.Perceptron(kappa=0.3)), [1], method)
+    xr.testing.assert_allclose(found, expected, rtol=1e-8)
     with pytest.raises(ValueError, match=r"its force jumps by 1 at x = -0.3"):
-        mp.solve(problem.replace(rule=mp.Rule(lambda x, y: y * (x * y < 0.3))), [1], method)
+        mp.solve(problem.replace(rule=step, mode="batch"), [1], method)
 
 
 def test_a_rule_says_what_it_is():

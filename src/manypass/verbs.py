@@ -57,7 +57,7 @@ def solve(
     times : array_like
         Strictly increasing times; one unit is N learning steps, a pass over the data takes α.
     method : Method or str
-        `Exact()` for Adaline and Hebbian, `DMFT(...)` for every continuous force,
+        `Exact()` for Adaline and Hebbian, `DMFT(...)` for every force,
         `Simulation(...)` for every rule; or with their default settings "exact", "dmft",
         "simulation", "mean-force"; "auto" takes the exact theory where there is one and DMFT
         otherwise.

@@ -4,92 +4,59 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from manypass.cavity.equations import Equations
-from manypass.cavity.grid import Grid
-from manypass.cavity.learners import Batch, Online
-from manypass.cavity.population import Population
+from manypass.cavity.population import Clock, lead
 from manypass.checks import Array
-from manypass.ensemble import Average, Measured, stopping
+from manypass.ensemble import Average, Measured
 from manypass.problem import Problem
 
-DIVERGED = 1e12  # a |J|² beyond this is called infinite
 STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 %
 ROUNDING = 1e-7  # of single precision
 SPLIT = 4  # of them are also run as halves, to see the bias of a finite population
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
-STEP_LEFT = {"online": 0.5, "batch": 1.0}
-Read = Callable[[Grid], Measured]
+STEP_LEFT = {"online": 1.0, "jumps": 1.5, "batch": 1.0}
 
 
-class StoppedError(Exception):
-    """The result is no longer wanted."""
+@dataclass(frozen=True)
+class Plan:
+    """What to compute: times t from curves on a grid, and what to make of them."""
 
+    t: Array
+    grid: Array
+    clock: Clock
+    names: tuple[str, ...]
+    finish: Callable[[Measured], Measured]
 
-def evolve(problem: Problem, population: Population, rule: Any) -> Measured:
-    """R, Q, F2, Et, C, G on the grid of one population that is driven by its own averages.
-
-    Heun's scheme: extrapolate to t_{i+1}, measure there, correct, measure again. C and G are
-    functions of (t, s) with t ≥ s; x are the activations at the end.
-    """
-    steps = population.steps
-    equations = Equations(problem, population.time / steps, steps)
-    kind = Online if problem.mode == "online" else Batch
-    learners = kind(problem, population, rule, equations)
-    equations.record(0, *learners.measure(0, True))
-
-    def step(i: int) -> bool:
-        """Go from t_i to t_{i+1}; return whether that is still finite."""
-        if i:  # the last push again, now that all is known of it
-            equations.push(i - 1, *learners.push(i - 1, True))
-        for corrected in (False, True):
-            equations.advance(i, corrected)
-            equations.push(i, *learners.push(i, corrected))
-            equations.record(i + 1, *learners.measure(i + 1, corrected))
-        return bool(equations.Q(i + 1) < DIVERGED and np.isfinite(equations.F2[i + 1]))
-
-    last = steps
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows has diverged
-        for i in range(steps):
-            if stopping():
-                raise StoppedError
-            try:
-                finite = step(i)
-            except OverflowError:
-                finite = False
-            if not finite:
-                last = i
-                break
-        C, G = equations.C(), equations.G
-    found = {"R": equations.R, "Q": np.diag(C).copy(), "F2": equations.F2, "Et": equations.Et}
-    for values in (*found.values(), C, C.T, G):
-        values[last + 1 :] = np.inf
-    return found | {"C": C, "G": G, "x": learners.x}
+    @property
+    def keep(self) -> Array:
+        """Times at which C and G are wanted."""
+        return self.t if "C" in self.names else np.zeros(0)
 
 
 def sample(
-    problem: Problem, rule: Any, population: Population, names: Any, read: Read, split: bool
+    problem: Problem, rule: Any, size: int, plan: Plan, rng: Any, split: bool
 ) -> tuple[Measured, Measured, Measured | None]:
     """Read one population: extrapolated in the step; how far that moved it; and its bias.
 
     The bias is that of a population of this size: halves of it, which have twice the bias, minus
     the whole, on the coarser grid.
     """
-
-    def grid(of: Population) -> Grid:
-        return Grid.of(of.time / of.steps, evolve(problem, of, rule), names)
-
-    coarser = population.coarser()
-    fine, rough = grid(population), grid(coarser)
-    values, plain = read(fine.extrapolated(rough)), read(fine)
+    runs = lead(problem, rule, size, plan.grid, plan.keep, rng, split)
+    found = [run.at(plan.t, plan.clock.w) for run in runs]
+    fine, rough, *halves = ({name: values[name] for name in plan.names} for values in found)
+    values = {name: fine[name] + _difference(fine[name], rough[name]) / 3 for name in fine}
+    for name in values:
+        values[name][np.isinf(rough[name])] = np.inf
+    values, plain, whole = (plan.finish(v) for v in (values, fine, rough))
     moved = {name: _difference(values[name], plain[name]) for name in values}
     if not split:
         return values, moved, None
-    whole, halves = read(rough), [read(grid(half)) for half in coarser.halves()]
-    bias = {n: _difference(np.mean([h[n] for h in halves], axis=0), whole[n]) for n in whole}
+    parts = [plan.finish(half) for half in halves]
+    bias = {n: _difference(np.mean([p[n] for p in parts], axis=0), whole[n]) for n in whole}
     return values, moved, bias
 
 
@@ -97,7 +64,7 @@ def summary(
     samples: Iterable[tuple[Measured, Measured, Measured | None]],
     least: dict[str, float],
     floors: dict[str, float],
-    mode: str,
+    kind: str,
 ) -> Measured:
     """Means with `_se`, and the largest share of each error in it.
 
@@ -122,10 +89,11 @@ def summary(
     budget = dict.fromkeys(("sampling", "step", "population"), 0.0)
     for name in names:
         floor = np.where(step[name] == 0, 0.0, common * sizes[name])
+        chance = bias[f"{name}_se"]  # of the bias
         parts = {
             "sampling": STUDENT * out[f"{name}_se"] + floors.get(name, ROUNDING * sizes[name]),
-            "step": STEP_LEFT[mode] * np.maximum(np.abs(step[name]), floor),
-            "population": np.hypot(bias[name], bias[f"{name}_se"]),
+            "step": STEP_LEFT[kind] * np.maximum(np.abs(step[name]), floor),
+            "population": np.sqrt(np.maximum(bias[name] ** 2 - chance**2, chance**2 / 4)),
         }
         out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()))
         if np.ndim(out[name]) < 2:

@@ -1,4 +1,4 @@
-"""`DMFT`: the mean-field solver for any continuous force, as a method that `solve` can call."""
+"""`DMFT`: the mean-field solver for any force, as a method that `solve` can call."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import numpy as np
 import xarray as xr
 
 from manypass import checks, memory, results
-from manypass.cavity.grid import FEWEST, Grid, equal_parts
+from manypass.cavity.dmft import SPLIT, Plan, sample, summary
+from manypass.cavity.population import FEWEST, Clock, even_steps, lead
 from manypass.cavity.settling import CURVES, fastest, with_errors
-from manypass.cavity.smooth import objection
+from manypass.cavity.smooth import jumps, objection
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import DivergedError, Measured, Progress, extended, in_order, shown
@@ -25,21 +26,29 @@ from manypass.rules import Adaline, Hebbian
 SAMPLES = 40_000  # unless told
 RTOL = 0.01  # unless told
 COARSE = 0.6  # first step that is tried, in units of the fastest relaxation time
-LARGEST = 2.5  # step that can be asked for, in units of that
-MOST_STEPS = 4000
+OFTEN = 0.2  # and the most that x changes by an example's own instants in it, v/α
+LARGEST = 2.5  # step that can be asked for, in units of that one
+START = 3.0  # until when steps are shorter, in units of the fastest relaxation time
+MOST_STEPS = {"online": 20_000, "batch": 4000}
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
 ROUNDS = 5  # of choosing step and samples
+LEAST = 5  # examples per cell of the past
+FIRST = 2000  # examples of each population at first, if an accuracy is to be reached
 
 
 @dataclass(frozen=True)
 class DMFT:
-    """Dynamical mean-field theory, N → ∞, of any rule whose force is continuous.
+    """Dynamical mean-field theory, N → ∞, of any rule; its force may jump.
 
     Sixteen independent populations of sampled examples, each driven by its own averages, on two
-    grids that are extrapolated to step zero. Every `_se` is the root of the sum of squares of the
-    scatter between populations, what is left of the step error and the bias of a finite
-    population: the error is within one for about 68 % of all values, within two for 95 %.
+    grids that are extrapolated to step zero. A force that jumps where all examples start (the
+    perceptron's at κ = 0) is averaged over both sides there: F2(0) = F2(0⁺). In batch mode, where
+    the response follows from slopes, forces must be continuous. The past is kept in cells that
+    widen with their age: time grows as t, memory as log t. Every `_se` is the root of the sum of
+    squares of the scatter between populations, what is left of the step error (the width of the
+    cells included) and the bias of a finite population: the error is within one for about 68 % of
+    all values, within two for 95 %.
 
     Parameters
     ----------
@@ -98,12 +107,14 @@ class DMFT:
                 f"DMFT() is a theory of random examples, N → ∞, not of {problem.data!r}: use "
                 f"method {'Exact()' if linear else 'Simulation(samples=100)'}"
             )
-        wrong = objection(problem.rule, problem.data.task)
+        batch = problem.mode == "batch"
+        wrong = objection(problem.rule, problem.data.task, batch)
         if wrong is None:
             return None
+        needs = "a continuous force and its slope" if batch else "a finite force"
         return (
-            f"DMFT() needs a continuous force and its slope, but of `rule` {problem.rule!r} "
-            f"{wrong}: use method Simulation(n=500, samples=100)"
+            f"DMFT() needs {needs}, but of `rule` {problem.rule!r} {wrong}: use method "
+            f"Simulation(n=500, samples=100)"
         )
 
     def solve(
@@ -117,8 +128,8 @@ class DMFT:
         classes, known = problem.data.task == "classification", t
         guess = {"Eg": 0.5, "Et": 0.5, "Eg_se": 0.0, "Et_se": 0.0} if classes else {}
 
-        def read(grid: Grid) -> Measured:
-            return with_errors(problem.data.task, grid.at(known))
+        def finish(found: Measured) -> Measured:
+            return with_errors(problem.data.task, found)
 
         def told(found: Measured, how: dict[str, Any]) -> xr.Dataset:
             values = {name: value for name, value in found.items() if name != "budget"}
@@ -129,7 +140,7 @@ class DMFT:
         rtol = self._rtol
         while True:
             try:
-                return told(*self._ensemble(problem, known, names, read, rtol, watch))
+                return told(*self._ensemble(problem, known, names, finish, rtol, watch))
             except DivergedError as lost:  # only times before are worth the other populations
                 known, rtol = t[: lost.known], rtol and math.inf
                 if not lost.known:
@@ -163,13 +174,11 @@ class DMFT:
 
     def prepare(self, problem: Problem) -> None:
         """Compile what a run needs into numba's cache, where other processes find it."""
-        short = DMFT(samples=64 * FEWEST, threads=1)
+        short = DMFT(samples=2_000, threads=1)
         short.solve(problem, np.array([1e-3]), two_time=False, progress=False)
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
         """y, ỹ and x of the examples of one population at a time."""
-        from manypass.cavity.dmft import evolve
-        from manypass.cavity.population import Population
         from manypass.simulation.kernels import compiled_rule
 
         if math.isinf(time):
@@ -179,33 +188,38 @@ class DMFT:
         reason = self.refusal(problem)
         if reason:
             raise ValueError(reason)
-        steps = self._steps(np.array([time]), self._step(problem) / (1 if self.dt else 2))
-        self._threads(problem, time, steps, count)
+        step = self._step(problem) / (1 if self.dt else 2)
+        plan = self._plan(problem, np.array([time]), CURVES, dict, step)
+        size = max(count, least(plan))
+        self._threads(problem, plan, size)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))
-        population = Population.make(problem, time, steps, max(count, 4 * steps), rng)
-        found = evolve(problem, population, compiled_rule(problem.rule))
-        if np.isinf(found["Q"][-1]):
+        rule = compiled_rule(problem.rule, slope=problem.mode == "batch")
+        run = lead(problem, rule, size, plan.grid, plan.keep, rng, split=False)[0]
+        if not np.isfinite(run.at(plan.t, plan.clock.w)["Q"][0]):
             raise ValueError(f"learning has diverged before `time` = {time:g}: no distribution")
-        draws, x = population.draws, found["x"]
-        return {"y": draws.y[:count], "target": draws.target[:count], "x": x[:count]}
+        y, target = run.examples[:2]
+        return {"y": y[:count], "target": target[:count], "x": run.x[:count]}
 
     def _ensemble(
         self,
         problem: Problem,
         t: Array,
         names: Any,
-        read: Any,
+        finish: Any,
         rtol: float | None,
         progress: Any,
     ) -> tuple[Measured, dict[str, Any]]:
         """Values with errors and how they were found; chooses step and samples to reach `rtol`."""
         dt, samples = self._step(problem), self.samples or SAMPLES
+        jump = jumps(problem.rule, problem.data.task)  # then the order of the step is not quite 2
         if rtol is not None:
-            samples = POPULATIONS * max(500, 4 * self._steps(t, dt))
+            samples = POPULATIONS * max(FIRST, least(self._plan(problem, t, names, finish, dt)))
         found: Measured = {}
         for _ in range(ROUNDS):
             try:
-                found, how = self._populations(problem, t, names, read, dt, samples, progress)
+                found, how = self._populations(
+                    problem, self._plan(problem, t, names, finish, dt), samples, progress
+                )
             except ValueError:
                 if not found:
                     raise
@@ -215,55 +229,45 @@ class DMFT:
             if rtol is None or reached <= rtol:
                 return found, how
             # Shares of the error that leave room for each other; far ones are not to be trusted.
-            sampling, step = errors["sampling"] / (0.7 * rtol), errors["step"] / (0.5 * rtol)
-            more = max(1.1 * sampling**2, errors["population"] / (0.5 * rtol), 1.0)
+            chance = math.hypot(errors["sampling"], errors["population"]) / (0.75 * rtol)
+            step, more = errors["step"] / (0.5 * rtol), max(1.1 * chance**2, 1.0)
             if samples >= MOST_SAMPLES:
                 break
             samples = min(int(samples * min(more, 50.0)), MOST_SAMPLES)
-            dt *= min(max(step, 1.0), 27.0) ** (-1 / 3)
+            dt *= min(max(step, 1.0), 27.0) ** (-1 / 2 if jump else -1 / 3)
         warnings.warn(
             f"`rtol` = {rtol:g} is not reached: the largest error is {reached:.2g}", stacklevel=2
         )
         return found, how
 
     def _populations(
-        self,
-        problem: Problem,
-        t: Array,
-        names: Any,
-        read: Any,
-        dt: float,
-        samples: int,
-        progress: Any,
+        self, problem: Problem, plan: Plan, samples: int, progress: Any
     ) -> tuple[Measured, dict[str, Any]]:
-        from manypass.cavity.dmft import SPLIT, sample, summary
-        from manypass.cavity.population import Population
         from manypass.simulation.kernels import compiled_rule
 
-        steps = self._steps(t, dt, samples // (4 * POPULATIONS))
-        end = max(float(t[-1]), 1e-6 / fastest(problem))  # only t = 0 asked for
         size = -(-samples // POPULATIONS)
-        if size < 4 * steps:
+        if size < least(plan):
             raise ValueError(
-                f"`samples` = {samples} is too few for {steps} time steps: at least "
-                f"{4 * steps * POPULATIONS}, or a larger `dt`"
+                f"`samples` = {samples} is too few for {plan.grid.size - 1} time steps: at least "
+                f"{least(plan) * POPULATIONS}, or a larger `dt`"
             )
-        rule, threads = compiled_rule(problem.rule), self._threads(problem, end, steps, size)
+        rule = compiled_rule(problem.rule, slope=problem.mode == "batch")
+        threads, dt = self._threads(problem, plan, size), float(np.diff(plan.grid).max())
 
         def work(i: int) -> Any:
             rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(i,)))
-            population = Population.make(problem, end, steps, size, rng)
-            return sample(problem, rule, population, names, read, split=i < SPLIT)
+            return sample(problem, rule, size, plan, rng, split=i < SPLIT)
 
         done = in_order(work, range(POPULATIONS), threads)
         classes = problem.data.task == "classification"
+        kind = "jumps" if jumps(problem.rule, problem.data.task) else problem.mode
         sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
         floors = {"Et": 1 / samples} if classes else {}  # one example more or less
         runs = shown(done, POPULATIONS, progress, "mean field", "population")
 
         def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
-            found = summary(so_far, sizes, floors, problem.mode)
-            how = {"dt": end / steps, "samples": size * len(so_far)}
+            found = summary(so_far, sizes, floors, kind)
+            how = {"dt": dt, "samples": size * len(so_far)}
             return found, how | {"errors": json.dumps(found["budget"])}
 
         so_far = []
@@ -271,7 +275,7 @@ class DMFT:
             lost = np.isinf(run[0]["Q"])
             if lost.any():
                 done.close()
-                raise DivergedError(int(lost.argmax()), {"dt": end / steps, "samples": size})
+                raise DivergedError(int(lost.argmax()), {"dt": dt, "samples": size})
             so_far.append(run)
             if callable(progress):
                 progress(*summed(so_far))
@@ -284,28 +288,38 @@ class DMFT:
         return RTOL if chosen else self.rtol
 
     def _step(self, problem: Problem) -> float:
-        coarse = COARSE / fastest(problem)
+        coarse = COARSE / fastest(problem) / (1 + jumps(problem.rule, problem.data.task))
+        if problem.mode == "online":  # few are learned twice in a step
+            coarse = min(coarse, OFTEN * problem.data.alpha / problem.rate)
         return min(self.dt, LARGEST * coarse) if self.dt else coarse
 
-    def _steps(self, t: Array, dt: float, most: float = math.inf) -> int:
-        """Even number of steps: every second one makes a grid too; if possible, all t are on it."""
-        end, parts = float(t[-1]), equal_parts(t)
-        least = max(end / dt * (1 - 1e-9), FEWEST)
-        each = math.ceil(least / parts)
-        steps = parts * (each + parts * each % 2)
-        if steps > min(1.6 * least, most):  # too dear: interpolate
-            steps = 2 * math.ceil(least / 2)
-        if steps > MOST_STEPS:
+    def _plan(self, problem: Problem, t: Array, names: Any, finish: Any, dt: float) -> Plan:
+        """Make a grid; refuse one that is too fine."""
+        clock = Clock(START / fastest(problem))
+        end = max(float(t[-1]), 1e-6 * clock.start)  # only t = 0 asked for
+        steps = math.ceil(end / dt * (1 - 1e-9))
+        if steps > MOST_STEPS[problem.mode]:
             raise ValueError(
                 f"`dt` = {dt:.3g} makes {steps} time steps up to t = {end:g}, more than "
-                f"{MOST_STEPS}: take a larger `dt` or earlier `times`"
+                f"{MOST_STEPS[problem.mode]}: take a larger `dt` or earlier `times`"
             )
-        return steps
+        if problem.mode == "batch":
+            grid = np.linspace(0, end, even_steps(t, max(steps, FEWEST)) + 1)
+        else:
+            grid = clock.times(dt, np.append(t, end) if "C" in names else np.array([end]))
+        return Plan(t, grid, clock, tuple(names), finish)
 
-    def _threads(self, problem: Problem, end: float, steps: int, size: int) -> int:
+    def _threads(self, problem: Problem, plan: Plan, size: int) -> int:
         """How many populations fit into memory at once; none is refused with the number."""
-        learned = end / problem.data.alpha if problem.mode == "online" else 2 * steps
-        needed = size * (4 * 4 * steps + 40 * learned + 64) + 12 * 8 * steps**2
+        steps, cells = plan.grid.size - 1, 3 * least(plan) / LEAST  # on both grids, and halves
+        needed = size * (8 * cells + 200) + 16 * plan.keep.size**2
+        if problem.mode == "batch":
+            needed = size * (48 * steps + 64) + 12 * 8 * steps**2
         remedy = "take fewer `samples`, a larger `dt` or earlier `times`, or allow more `memory`"
         free = memory.require(needed, remedy, self.memory * 1e9)
         return max(1, min(self.threads or os.cpu_count() or 1, int(free // needed)))
+
+
+def least(plan: Plan) -> int:
+    """Examples without which a population says nothing: some for each cell of the past."""
+    return int(LEAST * 4 * math.log2(plan.grid.size))

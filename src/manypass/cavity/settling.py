@@ -25,7 +25,7 @@ class NotSettledError(ValueError):
 
 def with_errors(task: str, found: Measured) -> Measured:
     """Add E_g; a diverged student guesses in classification."""
-    found["Eg"] = generalization_error(task, found["R"], found["Q"])
+    found = found | {"Eg": generalization_error(task, found["R"], found["Q"])}
     if task == "classification":
         found["Et"] = np.where(np.isinf(found["Q"]), 0.5, found["Et"])
     return found
@@ -33,11 +33,12 @@ def with_errors(task: str, found: Measured) -> Measured:
 
 def fastest(problem: Problem) -> float:
     """Rate of the fastest relaxation, by the largest eigenvalue that the examples can have."""
-    slopes = [
-        float(problem.rule.slope(x, target))
+    force = problem.rule.force
+    rises = [
+        (float(force(x + 1, target)) - float(force(x - 1, target))) / 2  # a force may jump
         for target in TARGETS[problem.data.task]
         for x in (0.0, 0.5 * target)
     ]
-    steepest = max(np.sqrt(np.mean(np.square(slopes))), 0.05)
+    steepest = max(np.sqrt(np.mean(np.square(rises))), 0.05)
     edge = (1 + 1 / math.sqrt(problem.data.alpha)) ** 2
     return problem.rate * (problem.decay + float(steepest) * edge)

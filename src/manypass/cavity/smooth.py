@@ -1,6 +1,6 @@
-"""Whether a force is continuous, and the slope given with it really its slope.
+"""Whether a force is finite and, for batch mode, continuous and its slope really its slope.
 
-The mean-field equations need both: the response of an example is a product of slopes.
+There the response of an example is a product of slopes.
 """
 
 from __future__ import annotations
@@ -17,34 +17,38 @@ TARGETS = {"classification": (-1.0, 1.0), "regression": (-2.1, -0.9, -0.2, 0.4, 
 
 
 @lru_cache(maxsize=256)
-def objection(rule: Rule, task: str) -> str | None:
-    """Say what is wrong with the force or the slope of a rule, or None.
+def objection(rule: Rule, task: str, slopes: bool) -> str | None:
+    """Say what is wrong with the force of a rule, or with its slopes if they count, or None.
 
     Examples
     --------
     >>> import manypass as mp
-    >>> objection(mp.Adatron(), "classification") is None
+    >>> objection(mp.Perceptron(), "classification", slopes=False) is None
     True
-    >>> print(objection(mp.Perceptron(), "classification"))
+    >>> print(objection(mp.Perceptron(), "classification", slopes=True))
     its force jumps by 1 at x = 0, target = -1
     """
     x = np.linspace(-REACH, REACH, POINTS) + 1e-3 * np.sqrt(2)  # no kink at a point of the grid
     for target in TARGETS[task]:
         try:
-            F, S = _values(rule.force, x, target), _values(rule.slope, x, target)
+            F = _values(rule.force, x, target)
+            S = _values(rule.slope, x, target) if slopes else 0 * x
         except Exception as error:
             return f"it fails at target = {target:g}: {type(error).__name__}: {error}"
         if not (np.isfinite(F).all() and np.isfinite(S).all()):
             bad = x[~(np.isfinite(F) & np.isfinite(S))][0]
             return f"its force or slope is not finite at x = {bad:.4g}, target = {target:g}"
-        width = x[1] - x[0]
+        jump, where = largest_jump(rule, target)
         scale = np.abs(F).max() + np.abs(S).max() + 1e-300
-        middle = _values(rule.slope, x[:-1] + width / 2, target)
-        rise = np.diff(F) - width * (S[1:] + 4 * middle + S[:-1]) / 6  # not explained by the slope
-        worst = int(np.abs(rise).argmax())
-        jump, where = _jump(rule, x[worst], x[worst + 1], target)
+        if not abs(jump) < 1e6 * scale:
+            return f"its force is not finite at x = {where:.4g}, target = {target:g}"
+        if not slopes:
+            continue
         if abs(jump) > 1e-6 * scale:
             return f"its force jumps by {abs(jump):.4g} at x = {where:.4g}, target = {target:g}"
+        width = x[1] - x[0]
+        middle = _values(rule.slope, x[:-1] + width / 2, target)
+        rise = np.diff(F) - width * (S[1:] + 4 * middle + S[:-1]) / 6  # not explained by the slope
         wrong = np.abs(rise) / width > 1e-3 * scale
         if wrong.mean() > 0.01:  # more than a few kinks
             at = np.flatnonzero(wrong)[wrong.sum() // 2]
@@ -56,13 +60,22 @@ def objection(rule: Rule, task: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=256)
+def jumps(rule: Rule, task: str) -> bool:
+    """Whether the force of a rule has a jump."""
+    return any(abs(largest_jump(rule, target)[0]) > 1e-6 for target in TARGETS[task])
+
+
 def _values(function: Any, x: Any, target: float) -> Any:
     """Evaluate point by point: a user's function need not know arrays."""
     return np.array([float(function(float(point), target)) for point in x])
 
 
-def _jump(rule: Rule, low: float, high: float, target: float) -> tuple[float, float]:
-    """Change of the force across the point in [low, high] where it changes most abruptly."""
+def largest_jump(rule: Rule, target: float) -> tuple[float, float]:
+    """Change of the force across the point where it changes most abruptly, and the point."""
+    x = np.linspace(-REACH, REACH, POINTS) + 1e-3 * np.sqrt(2)
+    worst = 1 + int(np.abs(np.diff(_values(rule.force, x, target), 3)).argmax())
+    low, high = x[worst], x[worst + 1]
     f_low, f_high = (float(rule.force(x, target)) for x in (low, high))
     for _ in range(50):
         middle = (low + high) / 2

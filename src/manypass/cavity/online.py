@@ -1,0 +1,160 @@
+"""On-line learning of one population: the mean-field equations, closed by its own averages.
+
+dR/dt = −vλR + v⟨yF⟩;  dA_c/dt = −vλA_c + v⟨F z_c⟩, and in each step the push ζ = Σ_c l_c z_c of
+all other examples. ⟨F z_c⟩ = Σ_d ⟨∂F/∂ζ_d⟩ L_dc, Gaussian integration by parts, is the response to
+every past push without any slope: forces may jump. l_c = (vΔ/√α)⟨F e_c⟩; see `Past`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from manypass.cavity import moments
+from manypass.cavity.grid import at
+from manypass.cavity.past import Past
+from manypass.checks import Array
+from manypass.ensemble import Measured
+from manypass.problem import Problem
+
+
+class Online:
+    """R, Q, F2 and E_t from t = 0 on, and C and G at the times to be kept; second order in Δ.
+
+    One look at the population per step: what is measured at the extrapolated R and A corrects
+    them. The decay with λ − m, m being the regression of F on h, is integrated exactly.
+    """
+
+    def __init__(
+        self, problem: Problem, rule: Any, examples: tuple[Array, Array], per: float, keep: Array
+    ) -> None:
+        self.problem, self.rule, self.examples, self.keep = problem, rule, examples, keep
+        y, target = examples
+        self.past = Past(y.size, np.stack([np.ones(y.size), y, target], axis=1), per, keep.size)
+        self.last = np.zeros(y.size)
+        self.t = self.d = self.m = self.R = 0.0
+        self.pair = 0.0  # ⟨F f⟩ of the newest cell
+        self.C, self.G = np.zeros((2, keep.size, keep.size))
+        self.kept = np.zeros(keep.size)
+        none = np.zeros(y.size, np.int64)
+        look = self._look(0, 0.0, np.zeros(0), np.zeros(0), (none, none))
+        self.one = self.before = look[0]  # ⟨yF⟩ − mR, F2, E_t now and a step before
+        self.curves: list[tuple[float, ...]] = []
+        self._record(np.zeros(0))
+
+    def step(self, t: float, z: NDArray[np.float32], before: Any, after: Any) -> float:
+        """Go on to t, with new normals; return Q or ⟨F²⟩, whichever is larger.
+
+        An example is learned so often in the later half of this step, and in the earlier of the
+        next: `before` the measurement at t and `after` it.
+        """
+        past, d = self.past, t - self.t
+        past.append(z, self.new, self.t, t)
+        n, ratio = past.count - 1, d / self.d if self.d else 0.0
+        E, E_before, P, P_before = past.rows[1:5, : n + 1]
+        one = self.one + ratio * (self.one - self.before)
+        one[1] = max(one[1], self.one[1] / 2)
+        E_then, P_then = E + ratio * (E - E_before), P + ratio * (P - P_before)
+        E_then[n] = math.sqrt(ratio) * E[n - 1] if n else 0.0
+        self.pair *= ratio
+        R, A_then = self._advance(d, self.m, one, E_then, P_then)
+        self.t = t
+        G = past.response(A_then)
+        one, E_then, P_then, S = self._look(len(self.curves), R, A_then, G, (before, after))
+        self.pair, noise = P_then[n], 2 * self.problem.temperature * d
+        past.complete(self.problem.rate * math.sqrt(self.problem.data.alpha), S, P_then, noise)
+        change = (one[0] * R + E_then @ A_then) / (R**2 + A_then @ A_then)
+        E_then -= change * A_then
+        one[0] -= change * R
+        R, A_then = self._advance(d, self.m + change, one, E_then, P_then)
+        past.rows[:5, : n + 1] = A_then, E_then, E, P_then, P
+        past.rows[[2, 4], n] = E_then[n], P_then[n]  # had no past: take them as constant
+        self.R, self.m, self.d, self.one, self.before = R, self.m + change, d, one, self.one
+        self._record(A_then)
+        past.merge(self.t)
+        return float(max(self.curves[-1][2:4]))
+
+    def at(self, t: Array, scale: Any) -> Measured:
+        """R, Q, F2, Et at the times; C and G if they were kept; inf where they have diverged."""
+        grid, *values = np.array(self.curves).T
+        out = at(t, scale, grid, dict(zip(("R", "Q", "F2", "Et"), values, strict=True)))
+        if self.keep.size:
+            self.C[np.isinf(out["Q"])] = self.C[:, np.isinf(out["Q"])] = np.inf
+            self.G[np.isinf(out["Q"])] = np.inf
+            out |= {"C": self.C, "G": self.G}
+        return out
+
+    def _advance(self, d: float, m: float, one: Array, E: Array, P: Array) -> tuple[float, Array]:
+        """R and A a step on, given the averages there; the push in between goes into L.
+
+        Which example comes next is never known, only the mean force, of variance ⟨F²⟩/α.
+        """
+        v, past, n = self.problem.rate, self.past, E.size - 1
+        alpha, F2 = self.problem.data.alpha, (self.one[1] + one[1]) / 2
+        A, E_now, _, P_now = past.rows[:4, : n + 1]
+        push, known = past.L[n], v**2 * d**2 / alpha * F2
+        push[:n] = v * d / math.sqrt(alpha) * (P_now[:n] + P[:n]) / 2
+        whole = max(v**2 * d * (F2 + self.pair), known) + 2 * self.problem.temperature * d
+        # Where all is learned nothing pushes any more, and a response to nothing is no number.
+        least = 1e-9 * whole + 1e-10 * self.curves[-1][2] + 1e-24
+        push[n] = math.sqrt(max(whole - push[:n] @ push[:n], least))
+        q = v * d * (self.problem.decay - (self.m + m) / 2)
+        keep, now, then = line_weights(q)
+        R = keep * self.R + v * d * (now * self.one[0] + then * one[0])
+        A = keep * A + v * d * (now * E_now + then * E) + (now + then) * push[: n + 1]
+        # What is independent within the step comes through in mean square.
+        A[n] += push[n] * (math.sqrt(sum(line_weights(2 * q)[1:])) - now - then)
+        return R, A
+
+    def _look(self, i: int, R: float, A: Array, G: Array, instants: Any) -> Any:
+        line = (self.t, R, self.m, self.problem.rate)
+        past, n = self.past, A.size
+        *found, self.x, self.new = moments.online(
+            i,
+            line,
+            (past.z, past.e, past.f),
+            (A, G, past.begin[:n]),
+            self.examples,
+            instants,
+            self.last,
+            self.rule,
+            self.problem.data.task == "classification",
+        )
+        return found
+
+    def _record(self, A: Array) -> None:
+        """Keep the curves and, at a time that was asked for, C and G."""
+        self.curves.append((self.t, self.R, self.R**2 + A @ A, *self.one[1:]))
+        for k in np.flatnonzero(self.keep == self.t):
+            rows, n = self.past.rows[5:], A.size
+            rows[k, :n], self.kept[k] = A, self.R
+            self.C[k, : k + 1] = self.R * self.kept[: k + 1] + rows[: k + 1, :n] @ A
+            self.C[: k + 1, k] = self.C[k, : k + 1]
+            self.G[k, : k + 1] = self._response(A, self.t - self.keep[: k + 1])
+
+    def _response(self, A: Array, lags: Array) -> Array:
+        """G at given lags: it is smooth in log(Δ + lag) between the middles of the cells."""
+        n, past = A.size, self.past
+        if n < 2:
+            return np.where(lags > 0, past.response(A), 1.0) if n else np.ones(lags.size)
+        middles = (past.begin[:n] + past.end[:n]) / 2
+        lag = np.append(self.t - middles[::-1], self.t)
+        scale, G = np.log(lag + self.t - past.begin[n - 1]), past.response(A)[::-1]
+        first = G[-1] + (G[-1] - G[-2]) * (scale[-1] - scale[-2]) / (scale[-2] - scale[-3])
+        scale = np.append(np.log(self.t - past.begin[n - 1]), scale)
+        spline = CubicSpline(scale, [1.0, *G, first])
+        return np.asarray(spline(np.log(lags + self.t - past.begin[n - 1])))
+
+
+def line_weights(q: float) -> tuple[float, float, float]:
+    """e^{−q} and the weights of both ends of a line f in ∫₀¹ e^{−q(1−s)} f(s) ds."""
+    if abs(q) < 1e-3:
+        whole, end = 1 - q / 2 + q * q / 6, 0.5 - q / 6 + q * q / 24
+    else:
+        whole = -math.expm1(-q) / q
+        end = (1 - whole) / q
+    return math.exp(-q), whole - end, end

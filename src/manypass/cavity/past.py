@@ -1,0 +1,142 @@
+"""What a population remembers: the past in cells that widen with their age.
+
+The push of all other examples in cell c is ζ_c = Σ_d L_cd z_d with independent normals z, and f_c
+is the sum of the forces with which an example itself was learned there. Then
+h = R y + Σ_c A_c z_c and x = h + v Σ_c G_c f_c with A = G L.
+Pushes have covariance v²α⟨f f⟩ + 2TΔ: as z is to ζ, orthonormal combinations e of the f are to
+v√α f, and the push of a force F is Σ_c (vΔ/√α)⟨F e_c⟩ z_c and something new.
+Two cells become one when they lie far enough back. The number of cells grows as log t, so that
+time grows as t.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manypass.cavity.tables import FAST
+from manypass.checks import Array
+from manypass.compiling import njit
+
+PUSHES = 0.5  # what must be left of the push of a cell when a direction is given up
+
+
+class Past:
+    """Cells, z, e and f of every example, and vectors over the cells.
+
+    The latter are coefficients of z or e: A, what is measured, and what is kept of A.
+    """
+
+    def __init__(self, size: int, known: Array, per: float, kept: int) -> None:
+        self.per, self.count = per, 0
+        self.base = np.linalg.qr(known)[0].astype(np.float32)
+        self.z, self.e, self.f = np.zeros((3, size, 16), np.float32)
+        self.begin, self.end = np.zeros((2, 16))
+        self.L, self.rows = np.zeros((16, 16)), np.zeros((5 + kept, 16))
+
+    def append(
+        self, z: NDArray[np.float32], f: NDArray[np.float32], begin: float, end: float
+    ) -> None:
+        """Begin a cell, with normals that are made orthonormal to all others, to 1, y and ỹ.
+
+        The population then has the covariance that it is given, not one that is off by chance.
+        """
+        n = self.count
+        if n == self.begin.size:
+            self._grow()
+        z = z - self.base @ (self.base.T @ z)
+        old = self.z[:, :n]
+        z -= old @ ((z @ old) / np.float32(z.size))
+        self.z[:, n] = z * np.float32(math.sqrt(z.size / float(z @ z)))
+        self.f[:, n], self.begin[n], self.end[n] = f, begin, end
+        self.e[:, n] = f  # until all forces in the cell are known
+        self.L[n], self.L[:, n], self.rows[:, n] = 0.0, 0.0, 0.0
+        self.count += 1
+
+    def complete(self, scale: float, S: Array, P: Array, noise: float) -> None:
+        """Make e of the forces in the last cell, given S = ⟨f_n e⟩; P = ⟨F e⟩ as well.
+
+        Noise of that variance belongs to the push, but to no force.
+        """
+        n = self.count - 1
+        along = scale * S[:n]
+        size = math.sqrt(max(scale**2 * S[n] + noise - along @ along, 1e-9 * noise + 1e-30))
+        rest = np.append(-along, scale) / size
+        self.e[:, n] = self.e[:, : n + 1] @ rest.astype(np.float32)
+        P[n] = P @ rest
+
+    def response(self, A: Array) -> Array:
+        """G = A L⁻¹ on the cells."""
+        return solve_transposed(self.L[: A.size, : A.size], A)
+
+    def merge(self, now: float) -> None:
+        """Unite neighbours that together are shorter than their distance from now, over `per`."""
+        n = self.count
+        near = self.end[1:n] - self.begin[: n - 1] <= (now - self.end[1:n]) / self.per
+        if near.any():
+            self._join(int(near.argmax()))
+            self.merge(now)
+
+    def _join(self, a: int) -> None:
+        """Make one cell of a and b = a + 1; of the normals of a, b and c one direction is given up.
+
+        It is the one that is orthogonal to h = Σ A z as it is and to the push of all three: h is
+        what it was, and may change as the response to these pushes does.
+        """
+        n, L, three = self.count, self.L, slice(a, a + 3)
+        L[a] += L[a + 1]
+        push, c = L[a, three].copy(), L[a + 2, three].copy()
+        for given_up in (np.cross(self.rows[0, three], push + c), np.array([-push[1], push[0], 0])):
+            given_up /= math.sqrt(max(given_up @ given_up, 1e-300))
+            first = push - (push @ given_up) * given_up
+            size = math.sqrt(first @ first)
+            first /= max(size, 1e-300)
+            second = np.cross(given_up, first)
+            second *= math.copysign(1.0, c @ second)
+            if size > PUSHES * math.sqrt(push @ push) and c @ second > PUSHES * c[2]:
+                break  # both cells still have a push of their own
+        turn = np.stack([first, second], axis=1)
+        L[a + 1 : n - 1] = L[a + 2 : n]
+        for columns in (L, self.rows):
+            columns[:, a : a + 2] = columns[:, three] @ turn
+            columns[:, a + 2 : n - 1] = columns[:, a + 3 : n]
+        unite(self.z, self.e, self.f, a, n, turn.astype(np.float32))
+        self.end[a : n - 1] = self.end[a + 1 : n]
+        self.begin[a + 1 : n - 1] = self.begin[a + 2 : n]
+        self.count -= 1
+
+    def _grow(self) -> None:
+        more = self.begin.size // 2
+        for name in ("z", "e", "f", "rows"):
+            setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, more))))
+        for name in ("begin", "end", "L"):
+            setattr(self, name, np.pad(getattr(self, name), (0, more)))
+
+
+@njit(**FAST)
+def solve_transposed(L, b):  # type: ignore[no-untyped-def]
+    """Return b L⁻¹ of a lower triangle."""
+    x = b.copy()
+    for i in range(x.size - 1, -1, -1):
+        x[i] /= L[i, i]
+        for j in range(i):
+            x[j] -= L[i, j] * x[i]
+    return x
+
+
+@njit(**FAST)
+def unite(z, e, f, a, n, turn):  # type: ignore[no-untyped-def]
+    """Turn columns a, b, c of z and e into two, and add a and b of f; those behind move up."""
+    for k in range(len(z)):
+        for row in (z[k], e[k]):
+            x, y, w = row[a], row[a + 1], row[a + 2]
+            row[a] = turn[0, 0] * x + turn[1, 0] * y + turn[2, 0] * w
+            row[a + 1] = turn[0, 1] * x + turn[1, 1] * y + turn[2, 1] * w
+            for c in range(a + 2, n - 1):
+                row[c] = row[c + 1]
+        forces = f[k]
+        forces[a] += forces[a + 1]
+        for c in range(a + 1, n - 1):
+            forces[c] = forces[c + 1]

@@ -194,6 +194,17 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
             "`method` must be 'auto', ",
         ),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), times=[2, 1]), "`times` must be strictly"),
+        (lambda: mp.Grid(PROBLEM, rate=range(10**9)), "`rate` has 1000000000 values: at most"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), window=-1), "`window` must be a number"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), two_time=True), "`two_time` is for learning"),
+        (
+            lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), times=[1], window=2.0),
+            "`window` is for steady states",
+        ),
+        (
+            lambda: mp.sweep(mp.Grid(PROBLEM, window=[1, 2]), times=[1]),
+            "`window` is for steady states",
+        ),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=0), "`workers` must be"),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), out=__file__), "`out` must be a folder"),
         (

@@ -227,7 +227,7 @@ def test_commands(files, capsys):
     said = capsys.readouterr().out
     assert "SGDRegressor" in said
     assert "smallest F2_test, the mean squared error on 25% of the data, held out" in said
-    assert "start: half the critical rate, " in said
+    assert "start: half this critical rate, " in said
     main(["advise", *flags(files), "--passes", "1", "--rate", "0.1", "--objective", "Eg"])
     said = capsys.readouterr().out
     assert "smallest Eg, the error rate" in said

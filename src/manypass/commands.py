@@ -125,13 +125,15 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
 def run_advise(arguments: argparse.Namespace) -> None:
     """Print and save advice; without a rate, that of half the critical one is the start."""
     check_suffix("--out", arguments.out, TABLES)
-    from manypass.data.advice import advise, text
+    from manypass import checks
+    from manypass.data.advice import advise, text, trained_on
     from manypass.data.solution import critical_rate
 
     entries = read_entries(arguments)
     problem = make_problem({"rate": 1.0, **entries})
     if "rate" not in entries:
-        problem = problem.replace(rate=critical_rate(problem, arguments.batch_size) / 2)
+        part = trained_on(problem, arguments.holdout, checks.seed("seed", arguments.seed))
+        problem = problem.replace(rate=critical_rate(part, arguments.batch_size) / 2)
     found = advise(
         problem,
         passes=arguments.passes,
@@ -144,7 +146,7 @@ def run_advise(arguments: argparse.Namespace) -> None:
     with saved_after(found, arguments.out):
         print(text(found))
         if "rate" not in entries:
-            print(f"start: half the critical rate, {problem.rate:.5g}, since no --rate was given")
+            print(f"start: half this critical rate, {problem.rate:.5g}, since no --rate was given")
 
 
 def run_sweep(arguments: argparse.Namespace) -> None:

@@ -206,6 +206,13 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
             "`window` is for steady states",
         ),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=0), "`workers` must be"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), executor=5), "`executor` must be a conc"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), client=5), "`client` must be a dask"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), out=5), "`out` must be the name of a folder"),
+        (
+            lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), out=f"{__file__}/x"),
+            "`out`: no folder .* can be made",
+        ),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), out=__file__), "`out` must be a folder"),
         (
             lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=1, executor=1),
@@ -369,6 +376,7 @@ def test_a_prepared_solver_compiles_nothing_more():
     [
         ({"over": "kappa"}, "`over` must be one of"),
         ({"over": {}}, "`over` must be a field"),
+        ({"over": {"decay": 5}}, r"`over\[decay\]` must be two bounds, got 5"),
         ({"over": {"rate": (2, 1)}}, r"`over\[rate\]` must rise"),
         ({"over": "rate", "objective": "X"}, "`objective` must be among R, Q, F2, Eg"),
         ({"over": "rate", "at": -1}, "`at` must be a number"),

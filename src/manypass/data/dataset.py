@@ -104,8 +104,10 @@ class Dataset:
         one_hot = self.one_hot
         if not isinstance(one_hot, bool):
             one_hot = tidying.column_list("one_hot", one_hot)
-        if isinstance(self.y, str):
-            self._take_column(self.y)
+        if self.y is None:
+            raise ValueError("`y` must be targets, or the name of a column of `X`, got None")
+        if isinstance(self.y, str) or (columns.is_frame(self.X) and np.ndim(self.y) == 0):
+            self._take_column(str(self.y))
         if self.target in drop:
             raise ValueError(f"`drop` names the target, {self.target!r}")
         label = self.target and repr(self.target)

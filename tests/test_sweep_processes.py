@@ -81,12 +81,19 @@ def test_kill_9_of_the_parent_loses_only_what_was_in_flight(started, whole):
     xr.testing.assert_identical(again, whole)
 
 
-def test_ctrl_c_says_how_to_go_on(started):
+@pytest.mark.parametrize(
+    ("kill", "sent", "code"),
+    [
+        (os.killpg, signal.SIGINT, 130),  # as a terminal does: to parent and workers
+        (os.kill, signal.SIGTERM, 143),
+    ],
+)
+def test_ctrl_c_and_sigterm_say_how_to_go_on(started, kill, sent, code):
     process, out = started
     wait_for(lambda: len(kept(out)) >= 2)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to parent and workers
+    kill(process.pid, sent)
     _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert errors.count("\n") == 1
     assert "points are finished and kept in run: sweep again to go on" in errors
     number = int(errors.split("interrupted: ")[1].split(" of ")[0])

@@ -6,6 +6,7 @@ Heavy imports live inside the functions, so that --help is instant.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -165,7 +166,7 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     else:
         place = nullcontext()
     try:
-        with place as client:
+        with ended_in_order(), place as client:
             found = sweep(
                 plan.grid,
                 plan.method,
@@ -178,11 +179,31 @@ def run_sweep(arguments: argparse.Namespace) -> None:
                 progress=sys.stderr.isatty(),
             )
     except KeyboardInterrupt as stop:
-        fail(f"interrupted: {' '.join(stop.__notes__)}", 130)
+        notes = " ".join(getattr(stop, "__notes__", ["before any point was finished"]))
+        fail(f"interrupted: {notes}", 143 if isinstance(stop, Terminated) else 130)
     describe(plan.grid.problem)
     for line in closing_table(found):
         print(line)
     print(f"{Path(arguments.out) / 'sweep.nc'}: {dict(found.sizes)}")
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came, as queues send it before they kill."""
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does: workers are stopped, what is kept is said."""
+
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def run_reproduce(arguments: argparse.Namespace) -> None:

@@ -50,7 +50,8 @@ class Dataset:
         Leave out the columns that are empty or the same in all rows of the training set.
     one_hot : sequence of str, or True
         Columns of categories: each category of the training set becomes a feature
-        'column=category', 0 or 1. True takes every column that holds no number.
+        'column=category', 0 or 1. True takes every column that holds no number; one of numbers
+        with a stray word in it is refused, unless it is named.
     positive : str, bool or number, optional
         The label that is +1; all others are −1.
 

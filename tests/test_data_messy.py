@@ -103,12 +103,12 @@ def test_nothing_is_taken_in_silence(arguments, settings, words):
 
 @pytest.mark.parametrize("settings", [{}, {"one_hot": True}])
 def test_a_stray_word_among_numbers_is_named_and_makes_no_categories(tmp_path, settings):
-    lines = [f"{x[0]},{'?' if i == 3 else x[1]},{s}" for i, (x, s) in enumerate(zip(X, SIGNS))]
-    path = tmp_path / "x.csv"
-    path.write_text("\n".join(["a,b,y", *lines]))
+    path, words = tmp_path / "x.csv", FRAME.b.astype(object)
+    words[3] = "?"
+    FRAME.assign(b=words, y=SIGNS).to_csv(path, index=False)
     with pytest.raises(ValueError, match=r"got '\?' in column 'b', row 3: drop the row or the col"):
         mp.read_dataset(path, "y", **settings)
-    assert len(mp.read_dataset(path, "y", one_hot=["b"]).names) == 41  # as was asked
+    assert len(mp.read_dataset(path, "y", one_hot=["b"]).names) == 42  # as was asked
     codes = FRAME.assign(k=np.resize(["1", "2"], 40))  # all of them: categories
     assert mp.Dataset(codes, SIGNS, one_hot=True).names[-2:] == ("k=1", "k=2")
 

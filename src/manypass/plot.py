@@ -6,7 +6,6 @@ import io
 import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl

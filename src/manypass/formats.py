@@ -40,8 +40,9 @@ def from_csv(text: str) -> xr.Dataset:
     names, *rows = csv.reader(lines[len(head) :])
     sizes, out = layout["sizes"], xr.Dataset(attrs=attrs)
     count = math.prod(sizes.values())
-    if len(rows) != count or not text.endswith("\n"):  # the last number may have lost digits
-        raise ValueError(f"it is cut off: of {count} rows it has {len(rows)}, the last not whole")
+    if len(rows) != count or not text.endswith("\n"):
+        end = "" if text.endswith("\n") else ", the last without its end"  # or its last digits
+        raise ValueError(f"it is cut off: of {count} rows it has {len(rows)}{end}")
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     for name, entry in layout["columns"].items():
         if entry["coord"] is None:  # only counts the points of a dimension

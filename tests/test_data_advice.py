@@ -1,11 +1,14 @@
 """Advice, followed: scikit-learn and a PyTorch-style loop get the errors that were predicted."""
 
+import re
+
 import numpy as np
 import pytest
 from data_sets import critical, data_set, sgd, squared_errors
 from sklearn.linear_model import SGDRegressor
 
 import manypass as mp
+from manypass.cli import main
 from manypass.data.advice import text
 
 
@@ -127,6 +130,22 @@ def test_a_part_is_held_out_if_there_is_no_test_set(tmp_path):
     again = mp.load(tmp_path / "a.nc")
     assert (again.F2_test.values == found.F2_test.values).all()
     assert list(again.advice.values) == list(found.advice.values)
+
+
+def test_all_critical_rates_of_an_advice_are_of_what_is_trained_on(tmp_path, capsys):
+    full = data_set("diabetes")
+    table = np.column_stack([full.X[:80, :4], full.y[:80]])
+    path = tmp_path / "d.csv"
+    np.savetxt(path, table, delimiter=",", header="a,b,c,d,y", comments="")
+    main(["advise", "--data", str(path), "--target", "y", "--passes", "1", "--seed", "3"])
+    said = capsys.readouterr().out
+    limit = re.search(r"v_c = (\S+), that of the 75% trained on", said)
+    start = re.search(r"half this critical rate, (\S+),", said)
+    assert float(start[1]) == pytest.approx(float(limit[1]) / 2, rel=1e-4)
+    data = mp.Dataset(table[:, :4], table[:, 4])
+    part = mp.Problem(data.held_out(0.25, 3), mp.Adaline(), rate=1.0)
+    assert float(limit[1]) == pytest.approx(mp.critical_rate(part), rel=1e-4)
+    assert float(limit[1]) != pytest.approx(mp.critical_rate(part.replace(data=data)), rel=1e-4)
 
 
 @pytest.mark.parametrize(

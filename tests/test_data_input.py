@@ -55,6 +55,14 @@ def test_equal_by_value_however_they_come():
         assert other != data
 
 
+def test_columns_may_be_numbered_and_entries_of_several_types():
+    numbered = FRAME.set_axis([3, 4, 5, 6], axis=1)
+    assert mp.Dataset(numbered, 6) == mp.Dataset(numbered, np.int64(6)) == mp.Dataset(FRAME, "good")
+    mixed = FRAME.drop(columns="good").assign(age=X[:, 1] > 0)
+    assert mixed.values.dtype == object
+    assert mp.Dataset(mixed.values, Y) == mp.Dataset(mixed, Y)
+
+
 def test_sparse_data_give_the_same_curves():
     thin = np.where(np.abs(X) > 1, X, 0.0)
     results = []
@@ -106,9 +114,9 @@ BAD = [
     ((X, np.append(Y[:-1], -1e60)), {}, "`y` must be numbers up to 1e.50 in size, got -1e.60 in"),
     ((changed(3, "age", np.nan), "good"), {}, "column 'age' is missing in row 3"),
     ((changed(3, "age", None), "good"), {}, "column 'age' is missing in row 3"),
-    ((changed(3, "age", "old"), "good"), {}, "`X` must be numbers, got 'old' in column 'age'"),
+    ((changed(3, "age", "old"), "good"), {}, "got 'old' in column 'age', row 3: drop the row"),
     ((FRAME.assign(one=2), "good"), {}, "column 'one' is constant .2.: drop it, .*intercept=True"),
-    ((np.column_stack((X, np.zeros((40, 2)))), Y), {}, "column 3 and 1 more is constant"),
+    ((np.column_stack((X, np.zeros((40, 2)))), Y), {}, "column 3 and 1 more are constant"),
     ((sparse.csr_array(np.column_stack((X, np.ones(40)))), Y), {}, "column 3 is constant"),
     ((X, Y[:30]), {}, "`y` must have one entry for each row of `X`: 30 entries, 40 rows"),
     ((X, Y, X, Y[:3]), {}, "`y_test` must have one entry for each row of `X_test`"),
@@ -131,6 +139,11 @@ BAD = [
     ((np.empty((0, 3)), []), {}, "`X` must be examples × features"),
     (([["a", 1.0]] * 40, Y), {}, "`X` must be a table of numbers, got 'a'"),
     ((X + 1j, Y), {}, "`X` must be a table of numbers"),
+    ((changed(3, "age", "old").values, Y), {}, "numbers, got 'old' in row 3, column 1"),
+    ((X, None), {}, "`y` must be targets, or the name of a column of `X`, got None"),
+    ((X, 5), {}, "`y` must have one dimension"),
+    ((FRAME, 5), {}, "`y` must be a column of `X`, got '5': it has size, age, cost, good"),
+    ((X, sparse.csr_array(Y[:, None])), {}, "`y` must be an array, got a sparse one: give its toa"),
     ((X, ["a"] * 40), {}, "`y` must be numbers, got 'a'"),
     ((X, np.append(Y[:-1], np.nan)), {}, "`y` must be finite numbers, got nan in row 39"),
     ((X, Y), {"standardize": "yes"}, "`standardize` must be True or False, got 'yes'"),
@@ -227,7 +240,7 @@ def test_commands(files, capsys):
     said = capsys.readouterr().out
     assert "SGDRegressor" in said
     assert "smallest F2_test, the mean squared error on 25% of the data, held out" in said
-    assert "start: half the critical rate, " in said
+    assert "start: half this critical rate, " in said
     main(["advise", *flags(files), "--passes", "1", "--rate", "0.1", "--objective", "Eg"])
     said = capsys.readouterr().out
     assert "smallest Eg, the error rate" in said

@@ -101,6 +101,18 @@ def test_nothing_is_taken_in_silence(arguments, settings, words):
         mp.Dataset(*arguments, **settings)
 
 
+@pytest.mark.parametrize("settings", [{}, {"one_hot": True}])
+def test_a_stray_word_among_numbers_is_named_and_makes_no_categories(tmp_path, settings):
+    path, words = tmp_path / "x.csv", FRAME.b.astype(object)
+    words[3] = "?"
+    FRAME.assign(b=words, y=SIGNS).to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"got '\?' in column 'b', row 3: drop the row or the col"):
+        mp.read_dataset(path, "y", **settings)
+    assert len(mp.read_dataset(path, "y", one_hot=["b"]).names) == 42  # as was asked
+    codes = FRAME.assign(k=np.resize(["1", "2"], 40))  # all of them: categories
+    assert mp.Dataset(codes, SIGNS, one_hot=True).names[-2:] == ("k=1", "k=2")
+
+
 def test_a_mask_that_masks_nothing_is_no_objection():
     assert mp.Dataset(np.ma.array(X), np.ma.array(SIGNS)) == mp.Dataset(X, SIGNS)
 

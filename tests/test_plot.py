@@ -92,7 +92,38 @@ def test_draws_into_given_axes_and_simulation_alone():
     assert len(ax.get_legend().get_texts()) == 2
 
 
-def test_bad_input():
+def test_curves_of_a_sweep_are_drawn_point_by_point():
+    with ThreadPoolExecutor(2) as pool:
+        found = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0]), times=TIMES, executor=pool)
+        alone = mp.sweep(mp.Grid(PROBLEM, rate=[0.5]), "exact", times=TIMES, executor=pool)
+        methods = mp.Grid(PROBLEM, method=["exact", mp.Simulation(n=20, samples=2)])
+        both = mp.sweep(methods, times=TIMES, executor=pool)
+    one, other = found.sel(rate=0.5), found.sel(rate=1.0)
+    ax = mp.plot.curves(one, other, variables=["Eg"])
+    assert (ax.lines[1].get_ydata() == other.Eg.values).all()
+    assert words(ax)[-2:] == ["$v$ = 0.5", "$v$ = 1"]
+    assert (mp.plot.curves(alone).lines[0].get_ydata() == one.R.values).all()
+    assert len(mp.plot.overview(one).axes) == 2
+    ax = mp.plot.curves(both.isel(method=0), both.isel(method=1), variables=["Eg"])
+    assert words(ax)[-2:] == ["exact theory", "simulation"]
+    with pytest.raises(ValueError, match=r"`results` must be curves in `t`, got one on rate too"):
+        mp.plot.curves(found)
+    with pytest.raises(ValueError, match=r"got one on rate too: choose by result.sel"):
+        mp.plot.overview(found)
+
+
+def test_bad_input(tmp_path):
+    result = mp.solve(PROBLEM, TIMES)
+    with pytest.raises(ValueError, match=r"`variables` must be among R, Q, F2, Eg, got \[\]"):
+        mp.plot.curves(result, variables=[])
+    with pytest.raises(ValueError, match="`ax` must be matplotlib Axes, got 5"):
+        mp.plot.curves(result, ax=5)
+    with pytest.raises(ValueError, match="`results` must be datasets from solve"):
+        mp.plot.overview(None)
+    with pytest.raises(ValueError, match="`figure` must be a matplotlib Figure, got None"):
+        mp.plot.save_figure(None, tmp_path / "p.png")
+    with pytest.raises(ValueError, match="`path` must be the name of a file, got None"):
+        mp.plot.save_figure(mp.plot.overview(result), None)
     with pytest.raises(ValueError, match="`results`"):
         mp.plot.curves()
     with pytest.raises(ValueError, match="without curves in `t`"):

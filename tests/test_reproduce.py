@@ -187,3 +187,11 @@ def test_a_theory_that_is_two_per_cent_off_is_found_out():
     wrong = Panel("", list(compare(names, theory * 1.02, large, small)), 800)
     assert wrong.verdict.startswith("Disagrees")
     assert agreement.samples_of(large) == 800
+
+
+def test_a_file_is_no_folder_to_write_to(tmp_path, capsys):
+    (tmp_path / "a").write_text("")
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", "2", "--quick", "--out", str(tmp_path / "a")])
+    assert stop.value.code == 2
+    assert "--out must be a folder, got the file" in capsys.readouterr().err

@@ -100,6 +100,21 @@ def test_a_missing_folder_is_called_one(tmp_path):
         mp.save(mp.solve(PROBLEM, [1.0]), tmp_path / "nowhere" / "x.csv")
 
 
+@pytest.mark.parametrize("cut", [-1, -3, -30])
+def test_a_table_that_was_cut_off_is_refused(tmp_path, cut):
+    path = tmp_path / "x.csv"
+    mp.save(mp.solve(PROBLEM, [1.0, 2.0]), path)
+    path.write_text(path.read_text()[:cut])
+    with pytest.raises(ValueError, match=r"not a CSV file of a result: it is cut off: of 2 rows"):
+        mp.load(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder here that takes no files")
+def test_a_folder_that_takes_no_files_is_not_called_missing():
+    with pytest.raises(OSError, match=r"cannot write the file: (the folder|Permission)"):
+        mp.save(mp.solve(PROBLEM, [1.0]), "/proc/x.csv")
+
+
 def test_functions_of_their_own_are_saved_too(tmp_path):
     for name, values in (
         ("a", mp.force_autocorrelation(PROBLEM, [0.5, 1])),
@@ -125,6 +140,18 @@ def test_bad_paths_and_foreign_files(tmp_path):
             mp.load(tmp_path / f"x.{suffix}")
         with pytest.raises(FileNotFoundError):
             mp.load(tmp_path / f"none.{suffix}")
+    result = mp.solve(PROBLEM, [1.0])
+    for wrong in (None, 5):
+        with pytest.raises(ValueError, match=f"`path` must be the name of a file, got {wrong}"):
+            mp.save(result, wrong)
+        with pytest.raises(ValueError, match=f"`path` must be the name of a file, got {wrong}"):
+            mp.load(wrong)
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"it has no line '# layout = \.\.\.', as save\(\) writes"):
+        mp.load(tmp_path / "x.csv")
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(ValueError, match="it has not the entries attrs, coords, data_vars"):
+        mp.load(tmp_path / "x.json")
     with pytest.raises(FileNotFoundError, match=r"there is no file '.*none.nc'"):
         mp.load(tmp_path / "none.nc")
     with pytest.raises(FileNotFoundError, match=r"there is no folder '.*nowhere'"):

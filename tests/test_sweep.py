@@ -194,7 +194,25 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
             "`method` must be 'auto', ",
         ),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), times=[2, 1]), "`times` must be strictly"),
+        (lambda: mp.Grid(PROBLEM, rate=range(10**9)), "`rate` has 1000000000 values: at most"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), window=-1), "`window` must be a number"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), two_time=True), "`two_time` is for learning"),
+        (
+            lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), times=[1], window=2.0),
+            "`window` is for steady states",
+        ),
+        (
+            lambda: mp.sweep(mp.Grid(PROBLEM, window=[1, 2]), times=[1]),
+            "`window` is for steady states",
+        ),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=0), "`workers` must be"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), executor=5), "`executor` must be a conc"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), client=5), "`client` must be a dask"),
+        (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), out=5), "`out` must be the name of a folder"),
+        (
+            lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), out=f"{__file__}/x"),
+            "`out`: no folder .* can be made",
+        ),
         (lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), out=__file__), "`out` must be a folder"),
         (
             lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=1, executor=1),
@@ -358,6 +376,7 @@ def test_a_prepared_solver_compiles_nothing_more():
     [
         ({"over": "kappa"}, "`over` must be one of"),
         ({"over": {}}, "`over` must be a field"),
+        ({"over": {"decay": 5}}, r"`over\[decay\]` must be two bounds, got 5"),
         ({"over": {"rate": (2, 1)}}, r"`over\[rate\]` must rise"),
         ({"over": "rate", "objective": "X"}, "`objective` must be among R, Q, F2, Eg"),
         ({"over": "rate", "at": -1}, "`at` must be a number"),

@@ -81,12 +81,19 @@ def test_kill_9_of_the_parent_loses_only_what_was_in_flight(started, whole):
     xr.testing.assert_identical(again, whole)
 
 
-def test_ctrl_c_says_how_to_go_on(started):
+@pytest.mark.parametrize(
+    ("kill", "sent", "code"),
+    [
+        (os.killpg, signal.SIGINT, 130),  # as a terminal does: to parent and workers
+        (os.kill, signal.SIGTERM, 143),
+    ],
+)
+def test_ctrl_c_and_sigterm_say_how_to_go_on(started, kill, sent, code):
     process, out = started
     wait_for(lambda: len(kept(out)) >= 2)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to parent and workers
+    kill(process.pid, sent)
     _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert errors.count("\n") == 1
     assert "points are finished and kept in run: sweep again to go on" in errors
     number = int(errors.split("interrupted: ")[1].split(" of ")[0])
@@ -214,12 +221,14 @@ def test_a_cluster_that_is_not_there():
     [
         (["--cluster", "nonsense"], "--cluster must be an address such as tcp://host:8786"),
         (["--slurm", "0"], "--slurm must be a whole number from 1"),
+        (["--slurm", "1"], "--slurm needs the command sbatch"),
         (["--workers", "0"], "--workers must be a whole number from 1"),
     ],
 )
-def test_bad_places(tmp_path, capsys, flags, message):
+def test_bad_places(tmp_path, capsys, monkeypatch, flags, message):
     from manypass.cli import main
 
+    monkeypatch.setenv("PATH", str(tmp_path))  # no Slurm there
     (tmp_path / "plan.toml").write_text(PLAN)
     with pytest.raises(SystemExit) as stop:
         main(["sweep", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"), *flags])
@@ -235,6 +244,8 @@ BAD_PLANS = [
     ("data = {alpha = 1}\n[sweep]\nrate = {from = 1, to = 2, count = 2.5}", "a whole count"),
     ("data = {alpha = 1}\n[sweep]\nrate = {from = 1, to = 2, count = 2, step = 1}", "has from, to"),
     ("rate = 1\n[sweep]\ndecay = [1, 2]", "`alpha` is missing"),
+    ("data = {alpha = 1}\n[sweep]\nrate = []", "`rate` must have at least one value, got []"),
+    ("data = {alpha = 1}\n[sweep]\nrate = {from = 1, to = 2, count = 100000000}", "up to 1000000"),
     ("rate = 1\ndata = {alpha = 1}\n[sweep]\ncolour = [1]", "`colour` cannot be swept"),
     ("rate = 1\ndata = {alpha = 1}\nmethod = 'magic'\n[sweep]\ndecay = [1]", "`method` must be"),
     (

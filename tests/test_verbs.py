@@ -72,3 +72,9 @@ def test_names_of_pictures_are_all_there_is():
     assert dir(mp.plot) == sorted(mp.plot.__all__)
     assert all(getattr(mp.plot, name).__module__.startswith("manypass") for name in dir(mp.plot))
     assert {"curves", "lines", "heatmap", "activations"} <= set(dir(mp.plot))
+
+
+@pytest.mark.parametrize("verb", [mp.critical_rate, mp.slow_mode, mp.steady_state, mp.advise])
+def test_what_is_no_problem_is_refused_by_name(verb):
+    with pytest.raises(ValueError, match="`problem` must be a Problem, got None"):
+        verb(None)

@@ -6,6 +6,7 @@ Heavy imports live inside the functions, so that --help is instant.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,13 +126,15 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
 def run_advise(arguments: argparse.Namespace) -> None:
     """Print and save advice; without a rate, that of half the critical one is the start."""
     check_suffix("--out", arguments.out, TABLES)
-    from manypass.data.advice import advise, text
+    from manypass import checks
+    from manypass.data.advice import advise, text, trained_on
     from manypass.data.solution import critical_rate
 
     entries = read_entries(arguments)
     problem = make_problem({"rate": 1.0, **entries})
     if "rate" not in entries:
-        problem = problem.replace(rate=critical_rate(problem, arguments.batch_size) / 2)
+        part = trained_on(problem, arguments.holdout, checks.seed("seed", arguments.seed))
+        problem = problem.replace(rate=critical_rate(part, arguments.batch_size) / 2)
     found = advise(
         problem,
         passes=arguments.passes,
@@ -144,7 +147,7 @@ def run_advise(arguments: argparse.Namespace) -> None:
     with saved_after(found, arguments.out):
         print(text(found))
         if "rate" not in entries:
-            print(f"start: half the critical rate, {problem.rate:.5g}, since no --rate was given")
+            print(f"start: half this critical rate, {problem.rate:.5g}, since no --rate was given")
 
 
 def run_sweep(arguments: argparse.Namespace) -> None:
@@ -163,7 +166,7 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     else:
         place = nullcontext()
     try:
-        with place as client:
+        with ended_in_order(), place as client:
             found = sweep(
                 plan.grid,
                 plan.method,
@@ -176,11 +179,31 @@ def run_sweep(arguments: argparse.Namespace) -> None:
                 progress=sys.stderr.isatty(),
             )
     except KeyboardInterrupt as stop:
-        fail(f"interrupted: {' '.join(stop.__notes__)}", 130)
+        notes = " ".join(getattr(stop, "__notes__", ["before any point was finished"]))
+        fail(f"interrupted: {notes}", 143 if isinstance(stop, Terminated) else 130)
     describe(plan.grid.problem)
     for line in closing_table(found):
         print(line)
     print(f"{Path(arguments.out) / 'sweep.nc'}: {dict(found.sizes)}")
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came, as queues send it before they kill."""
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does: workers are stopped, what is kept is said."""
+
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def run_reproduce(arguments: argparse.Namespace) -> None:

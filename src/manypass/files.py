@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,14 +22,40 @@ def write(path: str | os.PathLike[str], content: bytes | str) -> None:
     try:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
         partial.replace(target)
-    except FileNotFoundError:
-        folder = str(target.parent)
-        raise FileNotFoundError(f"no folder {folder!r} to write {target.name!r} to") from None
     except OSError as error:
-        reason = error.strerror or error
+        place, reason = str(target.parent), error.strerror or error
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"no folder {place!r} to write {target.name!r} to") from None
+        if isinstance(error, FileNotFoundError):  # a file system of the machine's own
+            reason = f"the folder {place!r} takes no files"
         raise OSError(error.errno, f"cannot write the file: {reason}", str(target)) from None
     finally:
         partial.unlink(missing_ok=True)
+
+
+def suffix(path: Any, allowed: Sequence[str]) -> str:
+    """Return the ending of a file's name if it is one of those that are allowed."""
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"`path` must be the name of a file, got {path!r:.60}")
+    ending = Path(path).suffix.lower()
+    if ending not in allowed:
+        raise ValueError(f"`path` must end in {', '.join(allowed)}, got {str(path)!r}")
+    return ending
+
+
+def folder(argument: str, path: Any) -> Path:
+    """Make a folder if it is not there yet."""
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"`{argument}` must be the name of a folder, got {path!r:.60}")
+    made = Path(path)
+    if made.is_file():
+        raise ValueError(f"`{argument}` must be a folder, got the file {str(path)!r}")
+    try:
+        made.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ValueError(f"`{argument}`: no folder {str(path)!r} can be made: {reason}") from None
+    return made
 
 
 def missing(path: str | os.PathLike[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,16 @@ def from_csv(text: str) -> xr.Dataset:
     head = [line for line in lines if line.startswith("# ")]
     pairs = [line[2:].rstrip("\n").partition(" = ") for line in head]
     attrs = {key: _as_value(value) for key, _, value in pairs}
+    if LAYOUT not in attrs:
+        raise ValueError(f"it has no line '# {LAYOUT} = ...', as save() writes")
     layout = json.loads(attrs.pop(LAYOUT))
     names, *rows = csv.reader(lines[len(head) :])
-    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     sizes, out = layout["sizes"], xr.Dataset(attrs=attrs)
+    count = math.prod(sizes.values())
+    if len(rows) != count or not text.endswith("\n"):
+        end = "" if text.endswith("\n") else ", the last without its end"  # or its last digits
+        raise ValueError(f"it is cut off: of {count} rows it has {len(rows)}{end}")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     for name, entry in layout["columns"].items():
         if entry["coord"] is None:  # only counts the points of a dimension
             continue
@@ -70,6 +77,9 @@ def to_json(result: xr.Dataset) -> str:
 def from_json(text: str) -> xr.Dataset:
     """Read what `to_json` wrote; null is inf where it is listed as infinite, otherwise NaN."""
     entries = json.loads(text)
+    tables = ("attrs", "coords", "data_vars")
+    if not isinstance(entries, dict) or not all(name in entries for name in tables):
+        raise ValueError(f"it has not the entries {', '.join(tables)}, as save() writes")
 
     def variable(entry: dict[str, Any]) -> xr.Variable:
         values = np.array(entry["data"], dtype=entry["dtype"])

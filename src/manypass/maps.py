@@ -49,7 +49,7 @@ def heatmap(
     x, y = x or str(values.dims[0]), y or str(values.dims[1])
     if {x, y} != set(values.dims):
         raise ValueError(f"`x` and `y` must be {' and '.join(map(str, values.dims))}, got {x}, {y}")
-    ax = ax or _new()
+    ax = _axes(ax)
     shown = values.transpose(y, x)
     image = ax.pcolormesh(_ticks(values[x]), _ticks(values[y]), shown, shading="nearest")
     bar = ax.figure.colorbar(image, ax=ax)
@@ -94,7 +94,7 @@ def lines(
     others = [str(dim) for dim in values.dims if dim != x]
     if by is not None and by not in others:
         raise ValueError(f"`by` must be {' or '.join(others) or 'left out'}, got {by!r}")
-    ax = ax or _new()
+    ax = _axes(ax)
     steps = values[others[0]].values if others else [None]
     error = result.get(f"{variable}_se")
     for i, step in enumerate(steps):
@@ -191,7 +191,7 @@ def value_label(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _new() -> Axes:
-    from manypass.plot import new_figure
+def _axes(ax: Any) -> Axes:
+    from manypass.plot import axes_of
 
-    return new_figure(1)[1][0]
+    return axes_of(ax)

@@ -6,7 +6,6 @@ import io
 import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -15,7 +14,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from manypass import files
+from manypass import files, verbs
 from manypass.maps import NAMES, legend_above, value_label
 from manypass.maps import heatmap as heatmap
 from manypass.maps import lines as lines
@@ -39,7 +38,7 @@ COLOURS = dict(
 MARKERS = dict(zip(SYMBOLS, "os^pvD", strict=True))
 LINES = ("-", "--", ":", "-.")
 METHODS = {"Exact": "exact theory", "DMFT": "mean-field theory", "MeanForce": "mean force"}
-METHODS["Simulation"] = "simulation"
+METHODS |= {"Simulation": "simulation", "auto": "theory"}
 
 
 def __dir__() -> list[str]:
@@ -54,9 +53,9 @@ def curves(
     Parameters
     ----------
     *results : xarray.Dataset
-        What `solve` returned. Each theory has its own line style, simulations are markers; of
-        several, the legend tells which is which. If all are about a `Dataset`, a second
-        horizontal axis counts passes over the data.
+        What `solve` returned, or one point of a `sweep` with times. Each theory has its own line
+        style, simulations are markers; of several, the legend tells which is which. If all are
+        about a `Dataset`, a second horizontal axis counts passes over the data.
     variables : sequence of str, optional
         Some of R, Q, F2, F2_test, Et, Eg; by default all that the results hold.
     ax : matplotlib Axes, optional
@@ -74,20 +73,13 @@ def curves(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('$t$', '$E_g$')
     """
-    if not results:
-        raise ValueError("`results` must hold at least one dataset from solve()")
-    for result in results:
-        if not isinstance(result, xr.Dataset) or "t" not in result.dims:
-            raise ValueError(
-                "`results` must be datasets from solve(), got one without curves in `t`"
-            )
+    results = _checked(results)
+    held = [n for n in SYMBOLS if any(n in result for result in results)]
     variables = [variables] if isinstance(variables, str) else variables
-    for name in variables or ():
-        if name not in SYMBOLS or not any(name in result for result in results):
-            held = [n for n in SYMBOLS if any(n in result for result in results)]
-            raise ValueError(f"`variables` must be among {', '.join(held)}, got {name!r}")
-    if ax is None:
-        ax = new_figure(1)[1][0]
+    if variables is not None and not (variables and {*variables} <= {*held}):
+        odd = next((name for name in variables if name not in held), variables)
+        raise ValueError(f"`variables` must be among {', '.join(held)}, got {odd!r}")
+    ax = axes_of(ax)
     theories, drawn = 0, set[str]()
     kinds: list[dict[str, Any]] = []
     for result in results:
@@ -135,8 +127,7 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
         raise ValueError(f"`bins` must be a whole number from 2, got {bins!r}")
     if not all(np.isfinite(result.x).all() for result in results):
         raise ValueError("`results` has diverged: there is no distribution to draw")
-    if ax is None:
-        ax = new_figure(1)[1][0]
+    ax = axes_of(ax)
     everything = np.concatenate([result.x.values for result in results])
     low, high = np.quantile(everything, (0.0005, 0.9995))
     edges = np.linspace(low, high, bins + 1)
@@ -168,6 +159,7 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
 
 def overview(*results: xr.Dataset) -> Figure:
     """Two panels as in the paper's Fig. 2: order parameters, or squared errors of data; errors."""
+    results = _checked(results)
     figure, axes = new_figure(2)
     given = all(_time_per_pass(result) for result in results)
     for ax, variables in zip(axes, (SQUARES if given else ORDER_PARAMETERS, ERRORS), strict=True):
@@ -181,16 +173,47 @@ def new_figure(panels: int) -> tuple[Figure, list[Axes]]:
     return figure, list(np.atleast_1d(figure.subplots(1, panels)))
 
 
+def axes_of(ax: Any) -> Axes:
+    """Return the axes that were given, or new ones."""
+    if ax is None:
+        return new_figure(1)[1][0]
+    if not isinstance(ax, Axes):
+        raise ValueError(f"`ax` must be matplotlib Axes, got {ax!r:.60}")
+    return ax
+
+
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure as .png or .pdf."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".png", ".pdf"):
-        raise ValueError(f"`path` of a picture must end in .png or .pdf, got {str(path)!r}")
+    if not isinstance(figure, Figure):
+        raise ValueError(f"`figure` must be a matplotlib Figure, got {figure!r:.60}")
+    suffix = files.suffix(path, (".png", ".pdf"))
     metadata: dict[str, Any] = {"Software": None} if suffix == ".png" else {"CreationDate": None}
     picture = io.BytesIO()
     with mpl.rc_context({"pdf.fonttype": 42}):  # text stays text in journals' tools
         figure.savefig(picture, format=suffix[1:], dpi=200, metadata=metadata)
     files.write(path, picture.getvalue())
+
+
+def _checked(results: Sequence[Any]) -> tuple[xr.Dataset, ...]:
+    """Return results as curves in t alone; a swept field must be chosen, or have one value."""
+    if not results:
+        raise ValueError("`results` must hold at least one dataset from solve()")
+    out = []
+    for result in results:
+        if not isinstance(result, xr.Dataset) or "t" not in result.dims:
+            raise ValueError(
+                "`results` must be datasets from solve(), got one without curves in `t`"
+            )
+        one = result.squeeze([dim for dim in result.dims if dim != "t" and result.sizes[dim] == 1])
+        curved = [one[name] for name in SYMBOLS if name in one]
+        more = [str(dim) for curve in curved for dim in curve.dims if dim != "t"]
+        if more or not curved:
+            got = f"one on {', '.join(dict.fromkeys(more))} too" if more else "one without any"
+            raise ValueError(
+                f"`results` must be curves in `t`, got {got}: choose by result.sel(...)"
+            )
+        out.append(one)
+    return tuple(out)
 
 
 def _draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, line: str) -> None:
@@ -210,7 +233,12 @@ def _draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, line: str) -
 
 
 def _method(result: xr.Dataset) -> str:
-    return str(json.loads(result.attrs.get("method", "{}")).get("name", ""))
+    if "method" in result.coords:  # a swept one, by its name or as it is written
+        name = str(result.coords["method"].item()).partition("(")[0]
+    else:
+        entry = json.loads(result.attrs.get("method", "{}"))
+        name = entry if isinstance(entry, str) else str(entry.get("name", ""))
+    return verbs.METHODS.get(name, name)
 
 
 def _quantity(names: set[str]) -> str:
@@ -228,7 +256,8 @@ def _names(results: Sequence[xr.Dataset]) -> list[str]:
     for result in results:
         problem = json.loads(result.attrs.get("problem", "{}"))
         data, rule = problem.pop("data", {}), problem.pop("rule", {})
-        found.append({**data, **problem, **rule, "rule": rule.get("name")})
+        swept = {str(k): v.item() for k, v in result.coords.items() if v.ndim == 0}
+        found.append({**data, **problem, **rule, "rule": rule.get("name"), **swept})
     keys = dict.fromkeys(key for fields in found for key in fields if key in NAMES)
     varied = [key for key in keys if len({str(fields.get(key)) for fields in found}) > 1]
     methods = [METHODS.get(_method(result), _method(result)) for result in results]

@@ -111,7 +111,7 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
     _problem_entry(result)
     if isinstance(result, xr.DataArray):
         result = result.to_dataset().assign_attrs(result.attrs)
-    suffix = _suffix(path)
+    suffix = files.suffix(path, FORMATS)
     if suffix == ".nc":
         files.write(path, files.netcdf({"/": result}))
     else:
@@ -131,7 +131,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     >>> mp.load(path).identical(found)
     True
     """
-    suffix = _suffix(path)
+    suffix = files.suffix(path, FORMATS)
     try:
         if suffix == ".nc":
             result = xr.load_dataset(path, engine="h5netcdf")
@@ -147,13 +147,6 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
         ) from None
     _problem_entry(result)
     return result
-
-
-def _suffix(path: str | os.PathLike[str]) -> str:
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise ValueError(f"`path` must end in {', '.join(FORMATS)}, got {str(path)!r}")
-    return suffix
 
 
 def _problem_entry(result: Any) -> dict[str, Any]:

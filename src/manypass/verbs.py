@@ -126,7 +126,8 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
     3.09178
     """
     checks.choice("device", device, card.DEVICES)
-    reason = card.refused_arrays(checked(problem)) if device == "cuda" else None
+    checked(problem)
+    reason = card.refused_arrays(problem) if device == "cuda" else None
     if reason:
         raise ValueError(reason)
     if isinstance(problem.data, Dataset):

@@ -71,8 +71,8 @@ def advise(
         with all of them; and batch learning (v → 0, until nothing moves), with the problem's and
         with the best decay. Columns are the settings, F2, F2_test, Et, Eg, and the settings in
         the units of scikit-learn (`eta0`, `alpha`, `average`; one example per step) and of
-        PyTorch (`lr`, `weight_decay`); see `data.units`. The critical rate and the objective are
-        attributes.
+        PyTorch (`lr`, `weight_decay`); see `data.units`. The objective and the critical rate,
+        that of the examples which are trained on, are attributes.
 
     Notes
     -----
@@ -101,15 +101,20 @@ def advise(
     passes = checks.count("passes", passes, 1, 10**6)
     batch_size = checks.count("batch_size", batch_size, 1, data.p)
     checks.choice("objective", objective, OBJECTIVES)
-    checks.number("holdout", holdout, 0.01, 0.9)
     seed = checks.seed("seed", seed)
-    kept = problem if data.p_test else problem.replace(data=data.held_out(holdout, seed))
+    kept = trained_on(problem, holdout, seed)
     with calm(data):
         found = report(Search(kept, passes, batch_size, objective))
     found.attrs |= {"objective": objective} | results.attributes(problem)  # of all the data
     if not data.p_test:
         found.attrs |= {"holdout": holdout, "seed": seed}
     return found
+
+
+def trained_on(problem: Problem, holdout: float, seed: int) -> Problem:
+    """Return the problem with a test set: its own, or a share held out of its training set."""
+    data, share = data_of(problem), checks.number("holdout", holdout, 0.01, 0.9)
+    return problem if data.p_test else problem.replace(data=data.held_out(share, seed))
 
 
 def report(search: Search) -> xr.Dataset:
@@ -192,9 +197,10 @@ def text(found: xr.Dataset) -> str:
             f"{label!s:>18}" + "".join(f"{c:>11.5g}" if c == c else " " * 11 for c in cells)
         )
     best = {str(name): float(found[name].sel(advice="all")) for name in found}
-    where = (
-        f"{found.attrs['holdout']:.0%} of the data, held out" if "holdout" in found.attrs else ""
-    )
+    where, rest = "the test set", ""
+    if "holdout" in found.attrs:
+        where = f"{found.attrs['holdout']:.0%} of the data, held out"
+        rest = f", that of the {1 - found.attrs['holdout']:.0%} trained on"
     what = found.attrs["objective"]
     classes = json.loads(found.attrs["problem"])["data"]["task"] == "classification"
     words = "the mean squared error"
@@ -202,8 +208,8 @@ def text(found: xr.Dataset) -> str:
         words = "the error rate" if classes else f"half {words}"
     lines += [
         "",
-        f"chosen for the smallest {what}, {words} on {where or 'the test set'}",
-        f"critical rate v_c = {found.attrs['critical_rate']:.5g}",
+        f"chosen for the smallest {what}, {words} on {where}",
+        f"critical rate v_c = {found.attrs['critical_rate']:.5g}{rest}",
     ]
     passes = int(best["passes"])
     if "eta0" in best:

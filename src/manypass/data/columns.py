@@ -79,10 +79,11 @@ def numbers(argument: str, values: Any, label: str | None = None) -> Array:
             raise TypeError
     except (TypeError, ValueError):
         flat = np.asarray(values, dtype=object).ravel()
-        odd = next((v for v in flat if not isinstance(v, int | float | np.number)), flat[:1])
+        row, remedy = _odd(flat), ": encode it (`one_hot`) or leave it out (`drop`)"
+        if not reads_as_number(flat[row]) and any(is_number(v) or reads_as_number(v) for v in flat):
+            remedy = f", row {row}: drop the row or the column (`drop`), or name it in `one_hot`"
         raise ValueError(
-            f"`{argument}` must be numbers, got {odd!r:.60}{where}: encode it (`one_hot`) or "
-            f"leave it out (`drop`)"
+            f"`{argument}` must be numbers, got {flat[row]!r:.60}{where}{remedy}"
         ) from None
     if plain.ndim == 2 and plain.shape[1] == 1:
         plain = plain[:, 0]
@@ -131,9 +132,9 @@ def check_not_constant(argument: str, table: Any, names: Names) -> None:
     """Refuse columns that say nothing, or that stand for an intercept."""
     flat = np.flatnonzero(constant(table))
     if flat.size:
-        more = f" and {flat.size - 1} more" if flat.size > 1 else ""
+        more = f" and {flat.size - 1} more are" if flat.size > 1 else " is"
         raise ValueError(
-            f"`{argument}`: column {label_of(names, int(flat[0]))}{more} is constant "
+            f"`{argument}`: column {label_of(names, int(flat[0]))}{more} constant "
             f"({table[0, flat[0]]:g}): drop it, or all such by `drop_constant`; for an intercept "
             f"say intercept=True"
         )
@@ -168,6 +169,9 @@ def dense(argument: str, table: Any) -> Array:
     check_mask(argument, table)
     try:
         plain = np.asarray(table)
+        if plain.dtype.kind == "O" and all(is_number(v) or missing(v) for v in plain.flat):
+            filled = [np.nan if missing(v) else v for v in plain.flat]  # frames of several types
+            plain = np.array(filled, dtype=float).reshape(plain.shape)
         if plain.dtype.kind not in "biuf":
             raise TypeError
     except (TypeError, ValueError):
@@ -216,8 +220,29 @@ def _describe(table: Any) -> str:
     if is_sparse(table):
         return "a sparse matrix of another kind"
     plain = np.asarray(table, dtype=object) if isinstance(table, list | tuple) else table
-    odd = [v for v in np.ravel(np.asarray(plain, dtype=object)) if not is_number(v)]
-    return f"{odd[0]!r:.60}" if odd else f"{table!r:.60}"
+    entries = np.asarray(plain, dtype=object)
+    if not entries.size or all(map(is_number, entries.flat)):
+        return f"{table!r:.60}"
+    place = np.unravel_index(_odd(entries.ravel()), entries.shape)
+    where = f" in row {place[0]}, column {place[1]}" if len(place) == 2 else ""
+    return f"{entries[place]!r:.60}{where}"
+
+
+def _odd(entries: Any) -> int:
+    """Where the first entry is that is no number: rather '?' than '0.8', which it made a text."""
+    texts = [i for i, v in enumerate(entries) if not is_number(v) and not missing(v)]
+    return next((i for i in texts if not reads_as_number(entries[i])), texts[0] if texts else 0)
+
+
+def reads_as_number(value: Any) -> bool:
+    """Whether an entry is a text that would be a number, were it not for others in its column."""
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 def is_number(value: Any) -> bool:

@@ -50,7 +50,8 @@ class Dataset:
         Leave out the columns that are empty or the same in all rows of the training set.
     one_hot : sequence of str, or True
         Columns of categories: each category of the training set becomes a feature
-        'column=category', 0 or 1. True takes every column that holds no number.
+        'column=category', 0 or 1. True takes every column that holds no number; one of numbers
+        with a stray word in it is refused, unless it is named.
     positive : str, bool or number, optional
         The label that is +1; all others are −1.
 
@@ -104,8 +105,10 @@ class Dataset:
         one_hot = self.one_hot
         if not isinstance(one_hot, bool):
             one_hot = tidying.column_list("one_hot", one_hot)
-        if isinstance(self.y, str):
-            self._take_column(self.y)
+        if self.y is None:
+            raise ValueError("`y` must be targets, or the name of a column of `X`, got None")
+        if isinstance(self.y, str) or (columns.is_frame(self.X) and np.ndim(self.y) == 0):
+            self._take_column(str(self.y))
         if self.target in drop:
             raise ValueError(f"`drop` names the target, {self.target!r}")
         label = self.target and repr(self.target)

@@ -74,6 +74,8 @@ def _numbers(parts: list[Any], label: str | None, task: str) -> Targets:
 def _plain(argument: str, values: Any, label: str | None) -> Any:
     """One dimension of finite numbers, booleans or labels, none of them missing."""
     columns.check_mask(argument, values)
+    if columns.is_sparse(values):
+        raise ValueError(f"`{argument}` must be an array, got a sparse one: give its toarray()")
     plain = np.asarray(values)
     if plain.ndim == 2 and plain.shape[1] == 1:
         plain = plain[:, 0]

@@ -150,11 +150,16 @@ def _categories(name: str, values: Any) -> list[Any]:
 
 
 def _is_text(values: Any) -> bool:
-    """Whether no entry is a number; a column of numbers with a stray word in it is not text."""
+    """Whether no entry is a number; a column of numbers with a stray word in it is not text.
+
+    Files make all entries of such a column texts: then most of them, not all, read as numbers.
+    """
     if values.dtype.kind in "biuf":
         return False
     there = [v for v in values.tolist() if not columns.missing(v)]
-    return bool(there) and not any(map(columns.is_number, there))
+    numeric = sum(map(columns.reads_as_number, there))
+    stray = len(there) / 2 < numeric < len(there)
+    return bool(there) and not stray and not any(map(columns.is_number, there))
 
 
 def _constant(values: Any) -> bool:

@@ -39,7 +39,7 @@ def reproduce(
             raise ValueError(
                 f"`figures` must be among {', '.join(map(str, FIGURES))}, got {number}"
             )
-    folder.mkdir(parents=True, exist_ok=True)
+    files.folder("out", folder)
     scale = Scale(seed, quick)
     work = {number: FIGURES[number].parts(scale) for number in chosen}
     clock = Clock(sum(part.seconds for parts in work.values() for part in parts), progress)
@@ -48,8 +48,8 @@ def reproduce(
         kept = folder / "parts" / f"figure{number}"
         kept.mkdir(parents=True, exist_ok=True)
         parts = {part.name: clock.get(part, kept) for part in work[number]}
-        files, chapter = _figure(number, parts, folder, (".png",) if quick else (".png", ".pdf"))
-        written += files
+        drawn, chapter = _figure(number, parts, folder, (".png",) if quick else (".png", ".pdf"))
+        written += drawn
         chapters.append(chapter)
     clock.close()
     return [*written, *write_report(folder, chapters, scale)]

@@ -106,7 +106,11 @@ def _bounds(problem: Problem, over: Any, at: Any) -> dict[str, tuple[float, floa
     out = {}
     for name in names:
         checks.choice("over", name, FIELDS)
-        low, high = _default(problem, name, at) if isinstance(over, str) else over[name]
+        pair = _default(problem, name, at) if isinstance(over, str) else over[name]
+        ends = [*pair] if np.iterable(pair) else []
+        if len(ends) != 2:
+            raise ValueError(f"`over[{name}]` must be two bounds, got {pair!r:.60}")
+        low, high = ends
         low = checks.number(f"over[{name}]", low, 1e-12, results.LATEST)
         high = checks.number(f"over[{name}]", high, 1e-12, results.LATEST)
         if low >= high:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -46,6 +47,8 @@ def running(address: str, timeout: float = 10.0) -> Iterator[Any]:
 def slurm(jobs: int, settings: dict[str, Any]) -> Iterator[Any]:
     """Start so many Slurm jobs, each a Dask worker with the settings of dask-jobqueue."""
     checks.count("slurm", jobs, 1, 10_000)
+    if shutil.which("sbatch") is None:  # dask-jobqueue would wait forever for its workers
+        raise ValueError("`slurm` needs the command sbatch: start the sweep on a node of Slurm's")
     try:
         from dask_jobqueue.slurm import SLURMCluster
         from distributed import Client

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from operator import length_hint
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,11 @@ class Grid:
         """Yield all points in order, or in place of one the reason why it cannot be asked."""
         self.check_fields(method)
         t = None if times is None else checks.increasing("times", times, results.LATEST)
+        checks.number("window", window, 0, results.LATEST)
+        if t is not None and (window or "window" in self._names):
+            raise ValueError("`window` is for steady states: leave out either it or `times`")
+        if t is None and two_time:
+            raise ValueError("`two_time` is for learning curves: give `times`")
         when = None if t is None else tuple(t.tolist())
         for steps in itertools.product(*self.axes.values()):
             chosen = dict(zip(self._names, itertools.chain(*steps), strict=True))
@@ -194,6 +200,8 @@ def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
     label = ", ".join(names)
     if isinstance(values, str) or not np.iterable(values):
         raise ValueError(f"`{label}` must have a list of values, got {values!r}")
+    if (size := length_hint(values)) > MOST_POINTS:  # known before it is gone through
+        raise ValueError(f"`{label}` has {size} values: at most {MOST_POINTS}")
     steps = [_tuple(v) if len(names) > 1 else (v,) for v in values]
     if not steps:
         raise ValueError(f"`{label}` must have at least one value")

@@ -11,7 +11,7 @@ import numpy as np
 
 from manypass import rules
 from manypass.files import missing
-from manypass.flags import make_method, make_problem, read_times
+from manypass.flags import MOST_TIMES, make_method, make_problem, read_times
 from manypass.problem import TEACHER_FIELDS
 from manypass.sweeps.grid import Grid
 
@@ -91,6 +91,8 @@ def _axes(sweep: dict[str, Any]) -> dict[Any, list[Any]]:
 def _values(name: str, entry: Any) -> list[Any]:
     """Read a list, or a range { from, to, count, scale }."""
     if isinstance(entry, list):
+        if not entry:
+            raise ValueError(f"`{name}` must have at least one value, got []")
         convert = {"rule": rules.from_dict, "method": _method}.get(name, lambda value: value)
         return [convert(value) for value in entry]
     if not isinstance(entry, dict) or not {"from", "to", "count"} <= set(entry):
@@ -103,8 +105,10 @@ def _values(name: str, entry: Any) -> list[Any]:
         raise ValueError(f"`{name}` has from, to, count and scale = 'linear' or 'log': {entry!r}")
     first, last, count = entry["from"], entry["to"], entry["count"]
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (first, last))
-    if not numbers or not isinstance(count, int) or count < 1:
-        raise ValueError(f"`{name}` needs numbers from and to, and a whole count: {entry!r}")
+    if not numbers or not isinstance(count, int) or not 1 <= count <= MOST_TIMES:
+        raise ValueError(
+            f"`{name}` needs numbers from and to, and a whole count up to {MOST_TIMES}: {entry!r}"
+        )
     if scale == "log" and min(first, last) <= 0:
         raise ValueError(f"`{name}` needs from and to above 0 on a log scale: {entry!r}")
     space: Any = np.geomspace if scale == "log" else np.linspace

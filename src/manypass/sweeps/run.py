@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, results, verbs
+from manypass import checks, files, results, verbs
 from manypass.sweeps import pools
 from manypass.sweeps.grid import Grid
 from manypass.sweeps.points import Answer, Point, unseal
@@ -86,11 +86,13 @@ def sweep(
         checks.count("workers", workers, 1, 1024)
     if sum(given is not None for given in (workers, executor, client)) > 1:
         raise ValueError("`workers`, `executor` and `client` exclude each other: give one")
-    if out is not None and Path(out).is_file():
-        raise ValueError(f"`out` must be a folder, got the file {str(out)!r}")
+    if executor is not None and not hasattr(executor, "submit"):
+        raise ValueError(f"`executor` must be a concurrent.futures.Executor, got {executor!r:.60}")
+    if client is not None and not hasattr(client, "get_executor"):
+        raise ValueError(f"`client` must be a dask.distributed.Client, got {client!r:.60}")
     method = verbs.named(method)  # raises if it is none
     points = list(grid.points(method, times, window, two_time))
-    store = None if out is None else Store(Path(out) / "points")
+    store = None if out is None else Store(files.folder("out", out) / "points")
     answers: list[Answer | str] = [MISSING] * len(points)
     missing = []
     for i, point in enumerate(points):

@@ -16,9 +16,8 @@ class Store:
     """Points by their key, as files `<key>.point`: nothing is unpickled, nothing half-written."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder = files.folder("out", folder)
         self.skipped: dict[str, str] = {}
-        folder.mkdir(parents=True, exist_ok=True)
         self.names: set[str] = set()
         for entry in os.scandir(folder):
             if entry.name.endswith(".part"):

@@ -128,7 +128,7 @@ class Online:
 
     def _record(self, A: Array) -> None:
         """Keep the curves and, at a time that was asked for, C and G."""
-        self.curves.append((self.t, self.R, self.R**2 + A @ A, *self.one[1:]))
+        self.curves.append((self.t, self.R, self.R**2 + float(A @ A), *self.one[1:]))
         for k in np.flatnonzero(self.keep == self.t):
             rows, n = self.past.rows[5:], A.size
             rows[k, :n], self.kept[k] = A, self.R

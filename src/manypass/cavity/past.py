@@ -69,7 +69,7 @@ class Past:
 
     def response(self, A: Array) -> Array:
         """G = A L⁻¹ on the cells."""
-        return solve_transposed(self.L[: A.size, : A.size], A)
+        return np.asarray(solve_transposed(self.L[: A.size, : A.size], A))
 
     def merge(self, now: float) -> None:
         """Unite neighbours that together are shorter than their distance from now, over `per`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
+from dataclasses import fields
 from numbers import Real
 from typing import Any
 
@@ -33,6 +34,15 @@ def count(name: str, value: Any, low: int, high: int) -> int:
 def seed(name: str, value: Any) -> int:
     """Return `value` if it can be a seed; for None a fresh one, to be told in the result."""
     return secrets.randbits(53) if value is None else count(name, value, 0, 2**63 - 1)
+
+
+def plain(settings: Any) -> None:
+    """Turn numpy's and other numbers in a frozen dataclass into Python's, which files can hold."""
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        value = value.item() if isinstance(value, np.generic) else value
+        value = float(value) if isinstance(value, Real) and not isinstance(value, int) else value
+        object.__setattr__(settings, field.name, value)
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:

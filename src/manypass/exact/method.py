@@ -70,6 +70,7 @@ class Exact:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        checks.plain(self)
         checks.count("samples", self.samples, 0, 10**10)
         checks.choice("device", self.device, card.DEVICES)
         object.__setattr__(self, "seed", checks.seed("seed", self.seed))

@@ -52,8 +52,16 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     return value
 
 
+def unmasked(name: str, values: Any) -> Any:
+    """Return `values` if none of them is masked: numpy would take what is under the mask."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"`{name}` must have no masked entries, got {values!r:.80}")
+    return values
+
+
 def increasing(name: str, values: Any, high: float) -> Array:
     """Return `values` as a float array if they rise strictly within [0, high]."""
+    unmasked(name, values)
     try:
         array = np.atleast_1d(np.asarray(values))
         if array.dtype.kind not in "iuf":

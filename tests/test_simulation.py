@@ -185,6 +185,15 @@ def test_welford():
     assert_allclose(out["x_se"], values.std(axis=0, ddof=1) / math.sqrt(50), rtol=1e-6)
 
 
+def test_the_scatter_of_huge_values_is_infinite():
+    average = Average()
+    for Q in (1e190, 3e190):
+        average.add({"Q": np.array([Q, 1.0])})
+    found = average.results()
+    assert found["Q"].tolist() == [2e190, 1.0]
+    assert found["Q_se"].tolist() == [np.inf, 0.0]
+
+
 def test_divergence_is_data():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

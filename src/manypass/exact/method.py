@@ -194,12 +194,14 @@ class Exact:
             return {}
         from manypass.cavity.sampling import adaline_training_error  # compiles: only when needed
 
-        found = adaline_training_error(problem, t, samples, self.accuracy, self.seed)
-        worst = float(found["Et_se"].max())
+        sampled: dict[str, Any] = adaline_training_error(
+            problem, t, samples, self.accuracy, self.seed
+        )
+        worst = float(sampled["Et_se"].max())
         if self.accuracy is not None and not worst <= self.accuracy * (1 + 1e-9):  # NaN: unknown
             warnings.warn(
                 f"`accuracy` = {self.accuracy:g} is not reached with `samples` = {samples}: the "
                 f"largest error of Et is {worst:.2g}",
                 stacklevel=4,
             )
-        return found
+        return sampled

@@ -9,6 +9,7 @@ os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 
 import json
 import traceback
+import warnings
 
 import numpy as np
 from numba import cuda
@@ -168,6 +169,16 @@ def test_averaged_weights():
     path = replay(net, problem, net.order.copy_to_host()[:, :16])
     mean = path[:, 9:17].mean(axis=1)
     np.testing.assert_allclose(found.Q, np.mean(np.sum(mean**2, axis=1)), rtol=1e-6)
+
+
+def test_a_state_that_is_not_steady_is_told():
+    problem = mp.Problem(mp.Teacher(1.0), mp.Adaline(), rate=0.05, decay=0.5)
+    method = mp.Simulation(n=8, samples=6, settle=2.0, device="cuda")
+    for window in (0.0, 0.5):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            assert "moved" not in mp.steady_state(problem, method, window=window)
+        assert any("Q still grows from t = 1 to 2" in str(each.message) for each in told)
 
 
 def test_given_data():

@@ -332,3 +332,18 @@ def test_bad_settings_of_exact():
             mp.Exact(**settings)
     with pytest.raises(ValueError, match="closed form for Adaline and Hebbian only"):
         mp.activation_density(FIG2.replace(rule=mp.Logistic()), 1.0, [0.0], y=0.0, target=1.0)
+    with pytest.raises(ValueError, match="`target` must be -1 or 1 for classification, got 3"):
+        mp.activation_density(FIG2, 1.0, [0.0], y=1.0, target=3)
+
+
+def test_one_example_has_no_error_bar():
+    assert np.isnan(mp.solve(FIG2, [1.0], mp.Exact(samples=1)).Et_se[0])
+    values = np.array([1.0, 2.0, 4.0])
+    found = sampling.sample_average(lambda count, rng: {"Et": values}, 3, None, 0)
+    assert found["Et_se"] == pytest.approx(values.std(ddof=1) / math.sqrt(3))
+
+
+def test_an_accuracy_that_is_not_reached_is_told():
+    for samples in (1, 10):
+        with pytest.warns(UserWarning, match="`accuracy` = 0.01 is not reached with `samples` = 1"):
+            mp.solve(FIG2, [1.0], mp.Exact(accuracy=0.01, samples=samples))

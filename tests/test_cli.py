@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import manypass as mp
-from manypass.cli import main
+from manypass.cli import as_flags, main, parser
 
 FLAGS = ["--rule", "adaline", "--alpha", "1.2", "--rate", "1.9", "--decay", "0.8"]
 TOML = 'rate = 1.9\ndecay = 0.8\nrule = "adaline"\ndata = { alpha = 1.2 }\n'
@@ -214,7 +214,7 @@ BAD = [
     (["solve", *FLAGS, "--kappa", "1"], "rule 'adaline' has no --kappa (got 1.0)"),
     (
         ["solve", *FLAGS, "--rule", "perceptron", "--mode", "batch"],
-        "DMFT() needs a continuous force",
+        "--method dmft needs a continuous force",
     ),
     (["solve", *FLAGS, "--method", "dmft", "--dt", "0.1", "--rtol", "0.1"], "--rtol chooses dt"),
     (["solve", *FLAGS, "--method", "dmft", "--dt", "1e-9"], "--dt = 1e-09 makes"),
@@ -270,6 +270,41 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, words, capsys):
     assert output == ""
     assert words in line
     assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            "not `rule` Adatron(kappa=1.0): use method DMFT() or Simulation(n=500, samples=100)",
+            "not --rule Adatron(kappa=1.0): use --method dmft or "
+            "--method simulation --n 500 --samples 100",
+        ),
+        ("MeanForce() serves a Teacher", "--method mean-force serves a Teacher"),
+        (
+            "take device='cpu' or Exact(diagonal=True)",
+            "take --device cpu or --method exact --diagonal",
+        ),
+        ("for an intercept say intercept=True", "for an intercept say --intercept"),
+        ("fewer `times` or two_time=False", "fewer --times or no --two-time"),
+        ("`nothing` and nothing=True stay", "`nothing` and nothing=True stay"),
+    ],
+)
+def test_messages_speak_of_flags(message, words):
+    arguments = parser().parse_args(["solve", *FLAGS])
+    assert as_flags(message, arguments) == words
+
+
+def test_a_message_keeps_what_has_no_flag():
+    said = "take Exact(diagonal=True)"
+    assert as_flags(said, parser().parse_args(["critical-rate", *FLAGS])) == said
+
+
+def test_a_warning_is_one_line_too():
+    done = run("solve", *FLAGS, "--times", "1", "--accuracy", "0.01", "--samples", "10")
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("manypass: --accuracy = 0.01 is not reached with --samples = 10")
 
 
 @pytest.mark.parametrize(

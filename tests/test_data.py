@@ -223,6 +223,16 @@ def test_critical_rate_is_where_the_exact_map_reaches_one(decay):
     assert 25 < spectral / critical("digits") < 45  # large norms are not in the spectrum
 
 
+def test_only_linear_rules_have_a_critical_rate():
+    for rule in (mp.Logistic(), mp.Adatron()):
+        for mode in ("online", "batch"):
+            problem = mp.Problem(TINY, rule, rate=0.1, mode=mode)
+            with pytest.raises(
+                ValueError, match="linear rules Adaline and Hebbian, not for `rule`"
+            ):
+                mp.critical_rate(problem)
+
+
 @pytest.mark.physics
 def test_runs_above_the_critical_rate_diverge_in_the_mean():
     data = data_set("diabetes")
@@ -284,6 +294,12 @@ def test_error_rates_are_those_of_gaussian_activations():
                 runs = error_rates(X, y, J[i])
                 error = runs.std() / np.sqrt(runs.size)
                 assert abs(runs.mean() - float(theory[key][i])) < allowed + 3.5 * error, (name, key)
+
+
+@pytest.mark.parametrize("mode", ["online", "batch"])
+def test_before_learning_classes_are_guessed(mode):
+    problem = mp.Problem(mp.Dataset(np.eye(3), [1, -1, 1]), mp.Adaline(), rate=0.1, mode=mode)
+    assert mp.solve(problem, [0, 1]).Et[0] == 0.5
 
 
 def test_the_diagonal_approximation_is_near_and_says_so():

@@ -115,6 +115,18 @@ def test_bad_times(times):
         mp.solve(GOOD, times)
 
 
+def test_what_is_masked_is_not_taken():
+    hidden, shown = (np.ma.masked_array([1.0, 2.0], mask) for mask in ([0, 1], [0, 0]))
+    for name, ask in (
+        ("times", lambda a: mp.solve(GOOD, a)),
+        ("eigenvalues", lambda a: mp.Exact(eigenvalues=a)),
+        ("x", lambda a: mp.activation_density(GOOD, 1.0, a, y=1.0, target=1.0)),
+    ):
+        with pytest.raises(ValueError, match=f"`{name}` must have no masked entries"):
+            ask(hidden)
+        ask(shown)
+
+
 @pytest.mark.parametrize("window", [-1, np.nan, np.inf, "2", None])
 def test_bad_window(window):
     with pytest.raises(ValueError, match="`window`"):
@@ -158,6 +170,10 @@ def test_problem_is_a_frozen_value():
     assert type(GOOD.replace(rate=2).rate) is float
 
 
+def fails(x, target):
+    raise RuntimeError("no")
+
+
 def test_methods_refuse_what_they_cannot_serve():
     with pytest.raises(ValueError, match=r"Exact\(\) serves the linear rules .* Adatron"):
         mp.solve(GOOD.replace(rule=mp.Adatron()), [1], mp.Exact())
@@ -176,5 +192,13 @@ def test_methods_refuse_what_they_cannot_serve():
             question("magic", [1])
     with pytest.raises(ValueError, match=r"GB of memory .* fewer `times`"):
         mp.solve(GOOD, np.linspace(0, 1, 10**6), two_time=True)
+    own = mp.Dataset(np.eye(3), [1.0, -1.0, 1.0])
+    with pytest.raises(ValueError, match=r"use method Simulation\(samples=100\)$"):
+        mp.solve(GOOD.replace(data=own, rule=mp.Logistic()), [1], mp.Exact())
+    with pytest.raises(ValueError, match=r"fails at target = -1: RuntimeError: no$"):
+        mp.solve(GOOD.replace(rule=mp.Rule(fails)), [1], mp.DMFT())
+    root = mp.Rule(lambda x, y: np.sqrt(y - x))  # numpy's own warning would be an error
+    with pytest.raises(ValueError, match="not finite at x = -0"):
+        mp.solve(GOOD.replace(rule=root), [1], mp.DMFT())
     with pytest.raises(ValueError, match="slow mode is known for"):
         mp.slow_mode(GOOD.replace(rule=mp.Logistic()))

@@ -1,7 +1,9 @@
 """Every rule: force, slope, equality, and the way to a file and back."""
 
+import math
 import pickle
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -99,7 +101,16 @@ def test_parameters_are_matched_by_name():
     ("make", "words"),
     [
         (lambda: mp.Rule(force=3, slope=abs), "`force`"),
-        (lambda: mp.Rule(force=np.add, slope=3), "`slope`"),
+        (lambda: mp.Rule(force=lambda x, y: y, slope=3), "`slope`"),
+        (
+            lambda: mp.Rule(np.subtract),
+            "`force` must .* by def or lambda.*, got <ufunc 'subtract'>",
+        ),
+        (
+            lambda: mp.Rule(lambda x, y: y, math.atan2),
+            "`slope` must .* got <built-in function atan2",
+        ),
+        (lambda: mp.Rule(partial(cubic, strength=1.0)), "`force` must .* got functools.partial"),
         (lambda: mp.Adatron(kappa=np.nan), "`kappa`"),
         (lambda: mp.Adatron(kappa="1"), "`kappa`"),
         (lambda: mp.Huber(width=0), "`width`"),

@@ -185,6 +185,15 @@ def test_welford():
     assert_allclose(out["x_se"], values.std(axis=0, ddof=1) / math.sqrt(50), rtol=1e-6)
 
 
+def test_the_scatter_of_huge_values_is_infinite():
+    average = Average()
+    for Q in (1e190, 3e190):
+        average.add({"Q": np.array([Q, 1.0])})
+    found = average.results()
+    assert found["Q"].tolist() == [2e190, 1.0]
+    assert found["Q_se"].tolist() == [np.inf, 0.0]
+
+
 def test_divergence_is_data():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -275,7 +284,7 @@ def test_averaged_weights_in_the_steady_state(window):
 
 
 def test_windows_shorter_than_a_step_are_no_windows():
-    method = mp.Simulation(n=100, samples=20, seed=1, settle=2.0)
+    method = mp.Simulation(n=100, samples=20, seed=1, settle=10.0)
     plain = mp.steady_state(PROBLEM, method)
     for window in (0.001, 0.004):
         assert float(mp.steady_state(PROBLEM, method, window=window).Q) == float(plain.Q)
@@ -436,3 +445,29 @@ def test_progress_is_told_network_by_network():
     assert result.identical(mp.solve(problem, [1, 2], method))
     few = mp.solve(problem, [1, 2], mp.Simulation(n=30, samples=2))
     np.testing.assert_array_equal(told[1].Q_se, few.Q_se)
+
+
+@pytest.mark.parametrize(
+    ("changes", "samples", "words"),
+    [
+        ({"rate": 0.05, "decay": 0.1}, 50, "`settle` = 20 is too short .*still grows"),
+        ({"rate": 6.0}, 5, "or there is none: Q still grows"),  # above v_c, a few lead by far
+        ({"rate": 6.0}, 1, "still grows"),
+        ({"mode": "batch", "rate": 0.05, "decay": 0.1}, 5, "still grows"),
+    ],
+)
+def test_a_state_that_is_not_steady_is_told(changes, samples, words):
+    with pytest.warns(UserWarning, match=words):
+        mp.steady_state(PROBLEM.replace(**changes), mp.Simulation(n=60, samples=samples))
+
+
+def test_a_data_set_that_is_not_learned_yet_is_told():
+    X = np.random.default_rng(0).standard_normal((40, 5))
+    problem = mp.Problem(mp.Dataset(X, X[:, 0], task="regression"), mp.Adaline(), rate=0.05)
+    with pytest.warns(UserWarning, match="Q still grows"):
+        mp.steady_state(problem, mp.Simulation(samples=20))
+
+
+def test_settled_networks_are_not_said_to_move():
+    for seed in range(40):
+        mp.steady_state(PROBLEM, mp.Simulation(n=20, samples=3 + seed, seed=seed))

@@ -1,7 +1,10 @@
 """What the verbs take: methods by name, seeds or none."""
 
 import dataclasses
+import json
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import manypass as mp
@@ -78,3 +81,20 @@ def test_names_of_pictures_are_all_there_is():
 def test_what_is_no_problem_is_refused_by_name(verb):
     with pytest.raises(ValueError, match="`problem` must be a Problem, got None"):
         verb(None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (mp.Simulation, {"n": np.int64(20), "samples": np.int32(2), "threads": np.int64(1)}),
+        (mp.Simulation, {"n": 20, "samples": 2, "settle": Fraction(1, 2)}),
+        (mp.Simulation, {"n": 20, "samples": 2, "response": np.bool_(True)}),
+        (mp.Exact, {"accuracy": np.float32(0.25), "samples": np.int64(2000)}),
+        (mp.DMFT, {"samples": np.int64(2000), "dt": np.float64(0.5), "memory": np.float32(1)}),
+    ],
+)
+def test_settings_may_be_numbers_of_numpy(kind, settings, tmp_path):
+    found = mp.solve(LINEAR, [0.5], kind(**settings))
+    mp.save(found, tmp_path / "x.json")
+    kept = json.loads(mp.load(tmp_path / "x.json").attrs["method"])
+    assert {name: kept[name] for name in settings} == settings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
+from dataclasses import fields
 from numbers import Real
 from typing import Any
 
@@ -35,6 +36,15 @@ def seed(name: str, value: Any) -> int:
     return secrets.randbits(53) if value is None else count(name, value, 0, 2**63 - 1)
 
 
+def plain(settings: Any) -> None:
+    """Turn numpy's and other numbers in a frozen dataclass into Python's, which files can hold."""
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        value = value.item() if isinstance(value, np.generic) else value
+        value = float(value) if isinstance(value, Real) and not isinstance(value, int) else value
+        object.__setattr__(settings, field.name, value)
+
+
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return `value` if it is one of the allowed strings."""
     if not isinstance(value, str) or value not in allowed:
@@ -42,8 +52,16 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     return value
 
 
+def unmasked(name: str, values: Any) -> Any:
+    """Return `values` if none of them is masked: numpy would take what is under the mask."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"`{name}` must have no masked entries, got {values!r:.80}")
+    return values
+
+
 def increasing(name: str, values: Any, high: float) -> Array:
     """Return `values` as a float array if they rise strictly within [0, high]."""
+    unmasked(name, values)
     try:
         array = np.atleast_1d(np.asarray(values))
         if array.dtype.kind not in "iuf":

@@ -7,7 +7,9 @@ import errno
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from manypass import __version__
@@ -23,6 +25,17 @@ from manypass.commands import (
 from manypass.flags import fail, method_flags, problem_flags
 
 FLAG_NAMES = {"path": "data"}  # where a flag is called otherwise than its argument
+QUOTE = "'"
+NAMES = {
+    "Exact": "exact",
+    "DMFT": "dmft",
+    "Simulation": "simulation",
+    "MeanForce": "mean-force",
+}
+SPOKEN = re.compile(  # how messages name an argument, a method, another thing, a setting
+    rf"`(?P<name>\w+)`|(?:\bmethod )?\b(?P<method>{'|'.join(NAMES)})\((?P<settings>[^()]*)\)"
+    r"|\w+\([^()]*\)|\b(?P<setting>\w+)=(?P<value>True|False|'\w*')"
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,7 +53,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run one command."""
     arguments = parser().parse_args(argv)
     try:
-        arguments.run(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_say, warnings.showwarning, arguments)
+            arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # `manypass solve … | head`: nobody reads the rest
         _print_no_more()
@@ -59,22 +74,46 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise SystemExit(130) from None
 
 
+def _say(usual: Any, arguments: Any, message: Any, category: Any, *place: Any) -> None:
+    """Print what the package warns of on one line of stderr, without a place in its source."""
+    if not issubclass(category, UserWarning):
+        usual(message, category, *place)
+    else:
+        print(f"manypass: {as_flags(str(message), arguments)}", file=sys.stderr)
+
+
 def _print_no_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def as_flags(message: str, arguments: argparse.Namespace) -> str:
-    """Name arguments as they were typed: `rate` becomes --rate, unless it stands in the file."""
+    """Name arguments as they are typed, unless they stand in the file.
+
+    `rate` becomes --rate, intercept=True --intercept, device='cpu' --device cpu, and DMFT(dt=0.1)
+    --method dmft --dt 0.1; other calls, such as Adatron(kappa=1.0), are names of things.
+    """
     from_file = getattr(arguments, "problem", None) is not None
     flags = {*vars(arguments)} - {"problem", "figures", "run"}
 
-    def flag(found: re.Match[str]) -> str:
-        name = found[1]
-        typed = getattr(arguments, name, None) is not None
-        as_typed = FLAG_NAMES.get(name) or name.replace("_", "-")
-        return f"--{as_typed}" if name in flags and (typed or not from_file) else found[0]
+    def flag(name: str, value: str = "True") -> str:
+        as_typed = f"--{FLAG_NAMES.get(name) or name.replace('_', '-')}"
+        if value in ("True", "False"):
+            return as_typed if value == "True" else f"no {as_typed}"
+        return f"{as_typed} {value.strip(QUOTE)}"
 
-    return re.sub(r"`(\w+)`", flag, message)
+    def replaced(found: re.Match[str]) -> str:
+        if found["method"]:
+            if "method" not in flags:
+                return found[0]
+            settings = re.findall(r"(\w+)=([^,\s]+)", found["settings"])
+            return " ".join((f"--method {NAMES[found['method']]}", *(flag(*s) for s in settings)))
+        name = found["name"] or found["setting"]
+        typed = getattr(arguments, name or "", None) is not None
+        if name not in flags or (from_file and not typed):
+            return found[0]
+        return flag(name, found["value"] or "True")
+
+    return re.sub(SPOKEN, replaced, message)
 
 
 def parser() -> Parser:

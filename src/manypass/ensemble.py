@@ -42,14 +42,16 @@ class Average:
         middle = rows.mean(axis=0)
         step = middle - self.mean
         self.mean += step * (len(rows) / self.count)
-        self.square += ((rows - middle) ** 2).sum(axis=0)
-        self.square += step**2 * (before * len(rows) / self.count)
+        with np.errstate(over="ignore", invalid="ignore"):  # squares of what is about to diverge
+            self.square += ((rows - middle) ** 2).sum(axis=0)
+            self.square += step**2 * (before * len(rows) / self.count)
 
     def results(self) -> Measured:
         """`name` and `name_se` of everything that was added; one sample has none (NaN)."""
         lost, count = self.infinite > 0, self.count
         mean = np.where(lost, np.inf, self.mean)
         spread = np.sqrt(self.square / max(count - 1, 1) / count)
+        spread = np.where(np.isfinite(spread), spread, np.inf)
         error = np.where(lost, np.inf, spread if count > 1 else np.nan)
         out: Measured = {}
         start = 0

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,6 @@ class Rule:
     def __init__(self, force: Function, slope: Function | None = None, **parameters: float) -> None:
         slope = Difference(force) if slope is None else slope
         for name, function in (("force", force), ("slope", slope)):
-            if not callable(function):
-                raise ValueError(f"`{name}` must be a function of (x, target), got {function!r}")
             if not isinstance(function, Difference):
                 _takes(name, function, parameters)
         order = list(inspect.signature(force).parameters) if parameters else []
@@ -134,10 +133,12 @@ BOUND = 1e6  # no parameter of a rule is sensibly larger; keeps every power of i
 
 def _takes(name: str, function: Function, parameters: dict[str, float]) -> None:
     """Check that a user's function takes x, a target and exactly these parameters."""
-    try:
-        signature = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # a builtin does not tell
-        return
+    if not isinstance(getattr(function, "py_func", function), FunctionType):  # of numba: py_func
+        raise ValueError(
+            f"`{name}` must be a function of (x, target) written in Python, by def or lambda, so "
+            f"that it can be compiled, got {function!r}"
+        )
+    signature = list(inspect.signature(function).parameters.values())
     places = [p for p in signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(places) < 2 and not any(p.kind is p.VAR_POSITIONAL for p in signature):
         own = ", ".join(p.name for p in signature)

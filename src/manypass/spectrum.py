@@ -106,7 +106,7 @@ def empirical(eigenvalues: Any) -> Spectrum:
     >>> empirical([0.0, 1.0, 1.0, 2.0]).rho
     array([0.25, 0.5 , 0.25])
     """
-    values = np.asarray(eigenvalues)
+    values = np.asarray(checks.unmasked("eigenvalues", eigenvalues))
     if values.dtype.kind not in "iuf" or values.ndim != 1 or values.size == 0:
         raise ValueError(f"`eigenvalues` must be a 1-D array of numbers, got {eigenvalues!r:.80}")
     values = values.astype(float)

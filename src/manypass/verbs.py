@@ -111,12 +111,12 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
     v_c is where the steady state of the mean-field theory ends; `DMFT(...).critical_rate(problem)`
     returns it with its standard error.
 
-    For a `Dataset` it is the mean-square one, v_c = N/ϱ (`data.critical.critical_step`), and says
-    this: above it the *average* over runs of |J|² and of every mean-square error grows without
-    bound. Rare runs that draw examples of large norm in a row drive it; a single run may look
-    fine for a long while, and its typical behaviour may even improve. Below it the average
-    settles. It depends on the decay and on every example, not on the spectrum alone. Its products
-    over all examples can be computed on a card, `device="cuda"`.
+    For a `Dataset`, with a linear rule, it is the mean-square one, v_c = N/ϱ
+    (`data.critical.critical_step`), and says this: above it the *average* over runs of |J|² and of
+    every mean-square error grows without bound. Rare runs that draw examples of large norm in a
+    row drive it; a single run may look fine for a long while, and its typical behaviour may even
+    improve. Below it the average settles. It depends on the decay and on every example, not on
+    the spectrum alone. Its products over all examples can be computed on a card, `device="cuda"`.
 
     Examples
     --------

@@ -112,11 +112,13 @@ def activation_density(
     1.0
     """
     time = _checked_time(checked(problem), time)
-    points = np.atleast_1d(np.asarray(x))
+    points = np.atleast_1d(np.asarray(checks.unmasked("x", x)))
     if points.dtype.kind not in "iuf" or points.ndim != 1 or not np.isfinite(points).all():
         raise ValueError(f"`x` must be finite numbers, got {x!r:.80}")
     points = points.astype(float)
     y, target = checks.number("y", y, -1e3, 1e3), checks.number("target", target, -1e3, 1e3)
+    if problem.data.task == "classification" and abs(target) != 1:
+        raise ValueError(f"`target` must be -1 or 1 for classification, got {target:g}")
     checks.count("samples", samples, 1, 10**9)
     seed = checks.seed("seed", seed)
     if isinstance(problem.rule, Hebbian):

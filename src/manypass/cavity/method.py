@@ -86,6 +86,7 @@ class DMFT:
     threads: int | None = None
 
     def __post_init__(self) -> None:
+        checks.plain(self)
         if self.dt is not None:
             checks.number("dt", self.dt, 1e-9, 1e6)
         if self.samples is not None:

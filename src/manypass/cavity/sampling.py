@@ -58,7 +58,8 @@ def sample_average(
         for name in values:
             mean = sums[name] / count
             out[name] = mean
-            out[f"{name}_se"] = math.sqrt(max(squares[name] / count - mean**2, 0.0) / count)
+            scatter = max(squares[name] / count - mean**2, 0.0)
+            out[f"{name}_se"] = math.sqrt(scatter / (count - 1)) if count > 1 else math.nan
         if accuracy is not None and i >= 3 and out["Et_se"] <= accuracy:
             break
     return out

@@ -34,7 +34,9 @@ def objection(rule: Rule, task: str, slopes: bool) -> str | None:
             F = _values(rule.force, x, target)
             S = _values(rule.slope, x, target) if slopes else 0 * x
         except Exception as error:
-            return f"it fails at target = {target:g}: {type(error).__name__}: {error}"
+            raise ValueError(  # no method would do better
+                f"`rule` {rule!r} fails at target = {target:g}: {type(error).__name__}: {error}"
+            ) from None
         if not (np.isfinite(F).all() and np.isfinite(S).all()):
             bad = x[~(np.isfinite(F) & np.isfinite(S))][0]
             return f"its force or slope is not finite at x = {bad:.4g}, target = {target:g}"
@@ -68,7 +70,8 @@ def jumps(rule: Rule, task: str) -> bool:
 
 def _values(function: Any, x: Any, target: float) -> Any:
     """Evaluate point by point: a user's function need not know arrays."""
-    return np.array([float(function(float(point), target)) for point in x])
+    with np.errstate(all="ignore"):  # what is not finite is told
+        return np.array([float(function(float(point), target)) for point in x])
 
 
 def largest_jump(rule: Rule, target: float) -> tuple[float, float]:

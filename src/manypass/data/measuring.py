@@ -73,8 +73,8 @@ def error_rate(targets: Array, x: Array, variance: Array) -> float:
     """Mean of P(ỹx < 0) = ½ erfc(ỹx/√(2 variance)); x = 0 for certain is a guess."""
     targets, x, variance = (card.host(a) for a in (targets, x, variance))
     width = np.sqrt(2 * np.maximum(variance, 0.0))
-    certain = np.where(x == 0, 0.0, np.sign(targets * x) * np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
+        certain = np.where(x == 0, 0.0, np.sign(targets * x) * np.inf)
         argument = np.where(width > 0, targets * x / width, certain)
     return float(np.mean(erfc(argument) / 2))
 

@@ -20,7 +20,7 @@ from manypass.data.stepping import follow
 from manypass.ensemble import Progress, shown
 from manypass.exact.modes import learned
 from manypass.problem import Problem
-from manypass.rules import Hebbian
+from manypass.rules import Adaline, Hebbian
 
 ACCURACY = 1e-5  # of the curves, unless told
 MARGIN = 0.3  # what the error estimate of a step may be, in units of the accuracy
@@ -172,6 +172,11 @@ def check_steady(problem: Problem, moments: Moments) -> None:
 
 def critical_rate(problem: Problem, batch: int = 1, device: str = "cpu") -> float:
     """v_c = N ν_c/B of on-line Adaline by batches of B; inf for Hebbian and batch learning."""
+    if not isinstance(problem.rule, Adaline | Hebbian):
+        raise ValueError(
+            f"the critical rate of a Dataset is known for the linear rules Adaline and Hebbian, "
+            f"not for `rule` {problem.rule!r}"
+        )
     if problem.mode == "batch" or isinstance(problem.rule, Hebbian):
         return math.inf
     data = data_of(problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,8 @@ class Exact:
         Examples to sample per time for the training error of on-line Adaline classification,
         the only one that needs it; 0 leaves it out. All other training errors are always there.
     accuracy : float, optional
-        Sample until the standard error of Et is below this, `samples` (or 10⁸) at most.
+        Sample until the standard error of Et is below this, `samples` (or 10⁸) at most; if that
+        is not enough, a warning says so.
     seed : int, optional
         The same seed gives the same samples; None draws a seed, which the result tells.
     diagonal : bool
@@ -70,6 +72,7 @@ class Exact:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        checks.plain(self)
         checks.count("samples", self.samples, 0, 10**10)
         checks.choice("device", self.device, card.DEVICES)
         object.__setattr__(self, "seed", checks.seed("seed", self.seed))
@@ -87,9 +90,13 @@ class Exact:
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
         if not isinstance(problem.rule, Adaline | Hebbian):
+            given = isinstance(problem.data, Dataset)
+            other = (
+                "Simulation(samples=100)" if given else "DMFT() or Simulation(n=500, samples=100)"
+            )
             return (
                 f"Exact() serves the linear rules Adaline and Hebbian, not `rule` "
-                f"{problem.rule!r}: use method DMFT() or Simulation(n=500, samples=100)"
+                f"{problem.rule!r}: use method {other}"
             )
         if isinstance(problem.data, Dataset):
             for name, value in (("eigenvalues", self.eigenvalues), ("samples", self.samples)):
@@ -187,4 +194,14 @@ class Exact:
             return {}
         from manypass.cavity.sampling import adaline_training_error  # compiles: only when needed
 
-        return adaline_training_error(problem, t, samples, self.accuracy, self.seed)
+        sampled: dict[str, Any] = adaline_training_error(
+            problem, t, samples, self.accuracy, self.seed
+        )
+        worst = float(sampled["Et_se"].max())
+        if self.accuracy is not None and not worst <= self.accuracy * (1 + 1e-9):  # NaN: unknown
+            warnings.warn(
+                f"`accuracy` = {self.accuracy:g} is not reached with `samples` = {samples}: the "
+                f"largest error of Et is {worst:.2g}",
+                stacklevel=4,
+            )
+        return sampled

@@ -17,7 +17,7 @@ from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Average, Measured, Progress, in_order, shown
 from manypass.problem import Problem
-from manypass.simulation import kernels
+from manypass.simulation import kernels, settling
 from manypass.simulation.given import GivenSample, given_examples, table
 from manypass.simulation.network import SEQUENCES
 from manypass.simulation.sample import MEASURED_AT_ONCE, Sample
@@ -47,7 +47,8 @@ class Simulation:
     precision : {"float64", "float32"}, optional
         Of weights and inputs; by default double precision, on a card single.
     settle : float
-        Time to wait before `steady_state` measures.
+        Time to wait before `steady_state` measures; it warns if the second half of this time
+        still moves R, Q or F2 by more than 1 % and chance.
     response : bool
         With `two_time`, also measure G(t,s): one more run from every time s on.
     stimulus : float
@@ -80,6 +81,7 @@ class Simulation:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        checks.plain(self)
         checks.count("n", self.n, 1, 10**7)
         checks.count("samples", self.samples, 1, 10**9)
         object.__setattr__(self, "seed", checks.seed("seed", self.seed))
@@ -141,13 +143,25 @@ class Simulation:
         return self._average(problem, samples, {"t": t}, progress)
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
-        """R, Q, Eg of weights averaged over the window after `settle`; F2 and Et at its end."""
+        """R, Q, Eg of weights averaged over the window after `settle`; F2 and Et at its end.
+
+        Warns if R, Q or F2 still move between half of `settle` and its end.
+        """
         if self.device == "cuda":
             found = self._waves(problem, lambda networks: networks.steady(window))
         else:
             make = self._on(problem)._maker(problem, 1)
             found = self._samples(problem, lambda seed: make(seed).steady(window), 1)
-        return self._average(problem, found, {"window": window}, progress=False)
+        moved = Average()
+
+        def apart(networks: Iterator[Measured]) -> Iterator[Measured]:
+            for values in networks:
+                moved.extend({"moved": values.pop("moved")})
+                yield values
+
+        out = self._average(problem, apart(found), {"window": window}, progress=False)
+        settling.tell(moved, tuple(k for k in settling.WATCHED if k in out), self.settle)
+        return out
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
         """y, ỹ and x of the training examples of as many networks as give `count` of them."""

@@ -14,6 +14,7 @@ from manypass.problem import Problem
 from manypass.simulation import kernels
 from manypass.simulation.batch import Flow
 from manypass.simulation.network import Examples, Learner
+from manypass.simulation.settling import moves
 
 if TYPE_CHECKING:
     from manypass.simulation.method import Simulation
@@ -77,16 +78,18 @@ class Sample:
         return np.where(lost[:, None], np.inf, G)
 
     def steady(self, window: float) -> Measured:
-        """Measure after `settle`, the weights averaged over the window."""
-        network, settle = self.network(), self.method.settle
-        network.advance(settle)
+        """Measure after `settle`, the weights averaged over the window; and what has `moved`."""
+        network, settle, seen = self.network(), self.method.settle, []
+        for time in (settle / 2, settle):
+            network.advance(time)
+            seen.append(self.measure(network.J[None].astype(float), np.array([network.diverged])))
         mean = np.zeros(self.examples.X.shape[1])
         covered = network.advance(settle + window, mean)
         mean = mean / covered if covered else network.J.astype(float)
         lost = np.array([network.diverged])
         now = self.measure(network.J[None].astype(float), lost)
         averaged = self.measure(mean[None], lost)
-        chosen = averaged | {name: now[name] for name in ("F2", "Et")}
+        chosen = averaged | {name: now[name] for name in ("F2", "Et")} | {"moved": moves(*seen)}
         return {name: value[0] for name, value in chosen.items()}
 
     def activations(self, time: float) -> Measured:

@@ -20,6 +20,7 @@ from manypass.simulation.cuda.kernels import FINE, NOT_A_NUMBER, WARPS
 from manypass.simulation.cuda.lanes import LANES
 from manypass.simulation.cuda.philox import INPUTS, TEACHER
 from manypass.simulation.given import table
+from manypass.simulation.settling import moves
 
 if TYPE_CHECKING:
     from manypass.simulation.method import Simulation
@@ -188,16 +189,19 @@ class Networks:
         return out
 
     def steady(self, window: float) -> Measured:
-        """Measure after `settle`, the weights averaged over the window."""
-        settle = self.method.settle
-        self.advance(settle)
+        """Measure after `settle`, the weights averaged over the window; and what has `moved`."""
+        settle, seen = self.method.settle, []
+        for time in (settle / 2, settle):
+            self.advance(time)
+            seen.append(self.measure())
+        moved = {"moved": moves(*seen)}
         total = cuda.to_device(np.zeros(self.J.size, self.real))
         covered = self.advance(settle + window, total)
         now = self.measure()
         if not covered:
-            return now
+            return now | moved
         mean = cuda.to_device((total.copy_to_host() / covered).astype(self.real))
-        return self.measure(mean) | {name: now[name] for name in ("F2", "Et")}
+        return self.measure(mean) | {name: now[name] for name in ("F2", "Et")} | moved
 
     def activations(self, time: float) -> Measured:
         """y, ỹ and x of every training example (networks × examples)."""

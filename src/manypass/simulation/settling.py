@@ -1,0 +1,48 @@
+"""Whether an ensemble has settled: its networks halfway through `settle`, and at its end."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.special import stdtrit
+
+from manypass.checks import Array
+from manypass.ensemble import Average, Measured
+
+WATCHED = ("Q", "R", "F2")
+LEAST = 0.005  # moves of half a per cent of the sum, 1 % of either, are let pass
+CHANCE = 5e-4  # that settled networks seem to move
+ALONE = 0.5  # one network has no error bar: only a change by a factor of three is told
+
+
+def moves(before: Measured, now: Measured) -> Array:
+    """(b − a)/(a + b) of each network's Q and F2 at two times, ΔR/(√Q_a + √Q_b) (… × names).
+
+    Bounded, so that the few networks which lead a divergence do not hide the others; a network
+    that is lost has no move, since its infinite values tell.
+    """
+    names = [name for name in WATCHED if name in now]
+    a, b = (np.stack([values[name] for name in names], -1) for values in (before, now))
+    sizes = [{**values, "R": np.sqrt(values["Q"])} for values in (before, now)]
+    with np.errstate(invalid="ignore"):
+        total = np.stack([sizes[0][name] + sizes[1][name] for name in names], -1)
+        share = np.divide(b - a, total, out=np.zeros(a.shape), where=total > 0)
+    return np.where(np.isfinite(share), share, 0.0)
+
+
+def tell(moved: Average, names: tuple[str, ...], settle: float) -> None:
+    """Warn if the mean over networks of any move is neither small nor chance."""
+    found = moved.results()
+    m, error = found["moved"], found["moved_se"]
+    sure = ALONE if moved.count == 1 else stdtrit(moved.count - 1, 1 - CHANCE / 2) * error
+    told = np.where(np.abs(m) > np.maximum(sure, LEAST), m, 0.0)
+    worst = int(np.abs(told).argmax())
+    if told[worst]:
+        way = "grows" if m[worst] > 0 else "falls"
+        warnings.warn(
+            f"`settle` = {settle:g} is too short for a steady state, or there is none: "
+            f"{names[worst]} still {way} from t = {settle / 2:g} to {settle:g}, by "
+            f"{abs(2 * m[worst]):.0%} of its mean: take a longer `settle` or another `rate`",
+            stacklevel=4,
+        )

@@ -312,6 +312,7 @@ def test_errors_and_divergence_are_said_in_words(opened):
     Q = page.traces("order")["Q"]["y"]
     assert Q[-1] > 1e4
     page.page.select_option("#rule", "perceptron")
+    page.page.select_option("#mode", "batch")  # no theory where a force jumps
     page.until("document.getElementById('warning').textContent.includes('press Simulate')")
 
 

@@ -388,3 +388,12 @@ def test_a_prepared_solver_compiles_nothing_more():
 def test_bad_questions_to_best(arguments, message):
     with pytest.raises(ValueError, match=message):
         mp.best(PROBLEM, **arguments)
+
+
+def test_what_points_are_warned_of_is_told_once_and_kept(tmp_path):
+    problem = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=0.05, decay=0.1)
+    grid, method = mp.Grid(problem, rate=[0.05, 0.06]), mp.Simulation(n=40, samples=20, settle=4)
+    for _ in range(2):  # computed, then found
+        with pytest.warns(UserWarning, match="2 of 2 points: `settle` = 4 is too short") as told:
+            mp.sweep(grid, method=method, out=tmp_path, workers=1)
+        assert len(told) == 1

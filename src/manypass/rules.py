@@ -40,7 +40,7 @@ class Rule:
     >>> cubic = mp.Rule(force=lambda x, y: (y - x) ** 3, slope=lambda x, y: -3 * (y - x) ** 2)
     >>> cubic.force(0.5, 1.0)
     0.125
-    >>> round(mp.Rule(cubic.force).slope(0.5, 1.0), 6)
+    >>> round(mp.Rule(lambda x, y: (y - x) ** 3).slope(0.5, 1.0), 6)
     -0.75
     >>> mp.Adatron(kappa=1.0).force(np.array([-1.0, 0.5, 2.0]), 1.0)
     array([2. , 0.5, 0. ])

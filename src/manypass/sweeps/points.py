@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -63,14 +64,18 @@ class Point:
     def answer(self, threads: int | None = None) -> str:
         """Compute and return the answer as text; a refusal is an answer too."""
         try:
-            found = self.compute(threads)
+            with warnings.catch_warnings(record=True) as told:  # kept: workers have no terminal
+                warnings.simplefilter("always", UserWarning)
+                found = self.compute(threads)
         except ValueError as error:
             return seal({"asked": self.asked, "error": " ".join(str(error).split())})
         values = {
             str(name): [list(value.dims), value.values.tolist()]
             for name, value in found.variables.items()
         }
-        return seal({"asked": self.asked, "values": values, "attrs": dict(found.attrs)})
+        notes = [str(w.message) for w in told if issubclass(w.category, UserWarning)]
+        attrs = dict(found.attrs) | ({"warning": " ".join(notes)} if notes else {})
+        return seal({"asked": self.asked, "values": values, "attrs": attrs})
 
 
 def seal(answer: Answer) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
@@ -136,7 +137,19 @@ def sweep(
     found = grid.collect(answers, _attributes(grid, method, store))
     if out is not None:
         results.save(found, Path(out) / "sweep.nc")
+    _tell(answers)
     return found
+
+
+def _tell(answers: list[Answer | str]) -> None:
+    """Warn once of what the points were warned of."""
+    notes = [a["attrs"]["warning"] for a in answers if "warning" in _attrs(a)]
+    if notes:
+        warnings.warn(f"{len(notes)} of {len(answers)} points: {notes[0]}", stacklevel=3)
+
+
+def _attrs(answer: Answer | str) -> dict[str, Any]:
+    return {} if isinstance(answer, str) else answer.get("attrs", {})
 
 
 def run(

@@ -36,6 +36,7 @@ def linear_problems(count, seed):
         yield problem, np.linspace(0, float(rng.uniform(2, 8)), 9)
 
 
+@pytest.mark.physics
 def test_the_error_is_what_it_says():
     """Over random linear problems 68 % of all values are within one standard error, 95 % in two."""
     scores = {name: [] for name in ("R", "Q", "F2", "Eg", "Et", "C", "G")}

@@ -253,6 +253,7 @@ def test_pictures(threads):
             call()
 
 
+@pytest.mark.physics
 def test_best_is_where_brute_force_finds_it():
     weak = PROBLEM.replace(rate=1.0, decay=0.1)
     found = mp.best(weak, over="decay")

@@ -27,6 +27,7 @@ def problems():
         yield problem.replace(rate=fractions[i % len(fractions)] * mp.critical_rate(problem))
 
 
+@pytest.mark.physics
 @pytest.mark.parametrize(
     "problem", list(problems()), ids=lambda p: f"v{p.rate:.3g}-a{p.data.alpha:.3g}"
 )

@@ -143,7 +143,7 @@ def sweep(
 
 def _tell(answers: list[Answer | str]) -> None:
     """Warn once of what the points were warned of."""
-    notes = [a["attrs"]["warning"] for a in answers if "warning" in _attrs(a)]
+    notes = [attrs["warning"] for a in answers if "warning" in (attrs := _attrs(a))]
     if notes:
         warnings.warn(f"{len(notes)} of {len(answers)} points: {notes[0]}", stacklevel=3)
 

@@ -42,6 +42,10 @@ def kept(folder):
     return sorted((Path(folder) / "points").glob("*.point"))
 
 
+# SLOW takes its time, but does not wait until nothing moves.
+pytestmark = pytest.mark.filterwarnings("ignore:.*`settle` = 5 is too short")
+
+
 @pytest.fixture(scope="module")
 def whole():
     return mp.sweep(mp.Grid(PROBLEM, rate=RATES), SLOW, workers=1)

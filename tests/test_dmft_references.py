@@ -37,8 +37,8 @@ def test_forces_that_jump_and_others_agree_with_simulation(name):
 def test_the_error_is_what_it_says_on_all_tables():
     """Within two reported errors for 95 % of all values, none beyond four; late ones as well."""
     every = {quantity: [] for quantity in QUANTITIES}
-    for k, name in enumerate(NONLINEAR):
-        z, size = scores(name, mp.DMFT(seed=k))
+    for name in NONLINEAR:
+        z, size = scores(name, mp.DMFT(seed=202))
         print(name, {quantity: np.abs(values).max().round(1) for quantity, values in z.items()})
         assert size < 0.0101, name
         for quantity, values in z.items():

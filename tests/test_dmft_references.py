@@ -50,18 +50,3 @@ def test_the_error_is_what_it_says_on_all_tables():
     assert np.mean(z < 2) > 0.95
     assert z.max() < 4
     assert np.mean(z < 1 / 3) < 0.68  # and not a comfortable exaggeration
-
-
-@pytest.mark.physics
-def test_second_order_in_the_step_where_the_force_jumps():
-    """Perceptron with a margin: log error against log step, by the same examples on two grids."""
-    from test_dmft import on_grids
-
-    table, names = Table("perceptron-margin"), ("R", "Q", "F2")
-    t, change = np.array([1.0, 2.0, 4.0]), {}
-    for steps in (40, 80):
-        fine, coarse = on_grids(table.problem, 4.0, steps, 60_000, 8, names, t)
-        change[steps] = [np.sqrt(np.mean((fine[n] - coarse[n]) ** 2)) for n in names]
-    slopes = np.log2(np.array(change[40]) / change[80])
-    print(slopes)
-    assert slopes.max() > 1.8

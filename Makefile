@@ -26,7 +26,7 @@ lint: $(READY)   ## style and types
 test: lint       ## lint, types and tests
 	$(BIN)/pytest -n 2 --dist loadfile -m 'not physics'
 
-physics: $(READY) ## statistics against fresh simulations, some 15 minutes
+physics: $(READY) ## statistics against fresh simulations, some 12 minutes
 	$(BIN)/pytest -n 2 --dist worksteal -m physics
 
 bench: $(READY)  ## how long things take, as ratios in one run

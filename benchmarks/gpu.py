@@ -71,7 +71,7 @@ def on_cores(n, threads):
     nets = []
     for _ in range(threads):
         examples = network.Examples.draw(PROBLEM.data, n, rng, np.dtype("float32"))
-        nets.append(network.Learner(PROBLEM, examples, force, "replacement", rng, rng))
+        nets.append(network.Learner(PROBLEM, examples, force, rng, rng))
     plans = [net.plan(max(4000, 20_000_000 // n)) for net in nets]
     shortest = float("inf")
     for _ in range(5):

@@ -47,7 +47,7 @@ def measure(n, dtype):
     examples = network.Examples.draw(PROBLEM.data, n, np.random.default_rng(0), np.dtype(dtype))
     force = kernels.compiled_force(PROBLEM.rule)
     rng = np.random.default_rng(1)
-    net = network.Learner(PROBLEM, examples, force, "replacement", rng, rng)
+    net = network.Learner(PROBLEM, examples, force, rng, rng)
     count = max(2000, 20_000_000 // n)
     sequence, offsets = net.plan(count)
     few = sequence[: max(100, 200_000 // n)]

@@ -110,14 +110,14 @@ def test_noise_in_the_weights_and_single_precision():
 
 def test_sequences():
     for kind in ("reshuffled", "fixed"):
-        problem = mp.Problem(mp.Teacher(1.0), mp.Adaline(), rate=0.5)
-        _, orders = learned(problem, 21, n=7, samples=3, sequence=kind)
+        problem = mp.Problem(mp.Teacher(1.0), mp.Adaline(), rate=0.5, sequence=kind)
+        _, orders = learned(problem, 21, n=7, samples=3)
         first, second, third = orders[:, :7], orders[:, 7:14], orders[:, 14:]
         for epoch in (first, second, third):
             assert (np.sort(epoch, axis=1) == np.arange(7)).all()
         assert (first == second).all() == (kind == "fixed")
         assert not (first[0] == first[1]).all()
-    _, orders = learned(problem, 64, n=7, samples=2)
+    _, orders = learned(problem.replace(sequence="replacement"), 64, n=7, samples=2)
     counts = np.bincount(orders[0], minlength=7)
     assert counts.sum() == 64
     assert counts.max() < 25
@@ -185,8 +185,8 @@ def test_given_data():
     rng = np.random.default_rng(0)
     X, w = rng.standard_normal((9, 5)), rng.standard_normal(5)
     data = mp.Dataset(X[:6], X[:6] @ w, X[6:], X[6:] @ w, task="regression")
-    problem = mp.Problem(data, mp.Adaline(), rate=0.5, decay=0.1)
-    method = mp.Simulation(samples=2, device="cuda", precision="float64", sequence="fixed")
+    problem = mp.Problem(data, mp.Adaline(), rate=0.5, decay=0.1, sequence="fixed")
+    method = mp.Simulation(samples=2, device="cuda", precision="float64")
     found = mp.solve(problem, [0.6, 1.2], method)
     given = (networks.Examples.given(data.X, data.y, "float64"), None)
     net = networks.Networks(method._on(problem), problem, 0, 2, given)

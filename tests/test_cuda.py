@@ -67,6 +67,7 @@ def test_no_driver_is_one_line(no_card):
     ("problem", "method", "named"),
     [
         (PROBLEM.replace(mode="batch"), mp.Simulation(device="cuda"), "`mode` = 'batch'"),
+        (PROBLEM.replace(batch_share=0.5), mp.Simulation(device="cuda"), "`batch_share` = 0.5"),
         (PROBLEM, mp.Simulation(device="cuda", response=True, precision="float64"), "`response`"),
         (PROBLEM, mp.Simulation(device="cuda", n=20_000), "`n` = 20000"),
         (PROBLEM, mp.Exact(device="cuda"), "serves on-line learning on a Dataset"),

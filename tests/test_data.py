@@ -171,7 +171,7 @@ def test_steady_state_windows_and_two_times_agree_with_the_simulator():
 @pytest.mark.parametrize("sequence", ["replacement", "reshuffled", "fixed"])
 def test_simulation_runs_on_the_very_examples(sequence):
     """Orders of three examples are few: the average over them can be written down."""
-    problem = mp.Problem(TINY, mp.Adaline(), rate=1.0, decay=0.1)
+    problem = mp.Problem(TINY, mp.Adaline(), rate=1.0, decay=0.1, sequence=sequence)
     orders = list(itertools.permutations(range(3)))
     if sequence == "replacement":
         orders = list(itertools.product(range(3), repeat=3))
@@ -183,7 +183,7 @@ def test_simulation_runs_on_the_very_examples(sequence):
             J = J + 0.5 * ((TINY.y[mu] - J @ TINY.X[mu]) * TINY.X[mu] - 0.1 * J)
         finals.append(J)
     exact = squared_errors(TINY.X_test, TINY.y_test, np.array(finals)).mean()
-    found = mp.solve(problem, [3.0], mp.Simulation(samples=2500, sequence=sequence, seed=1))
+    found = mp.solve(problem, [3.0], mp.Simulation(samples=2500, seed=1))
     assert abs(float(found.F2_test[0]) - exact) < 4 * float(found.F2_test_se[0])
     assert "R" not in found
     assert int(found.diverged[0]) == 0

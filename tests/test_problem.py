@@ -145,6 +145,8 @@ def test_bad_window(window):
         ("noise", np.nan, "from 0 to"),
         ("task", "classify", "'classification', 'regression'"),
         ("mode", None, "'online', 'batch'"),
+        ("sequence", "sorted", "'replacement', 'reshuffled', 'fixed'"),
+        ("batch_share", 1.5, "0 or a number from 1e-06 to 1"),
         ("rule", "adaline", r"such as Adaline\(\)"),
         ("data", 1.2, "a Teacher"),
     ],

@@ -119,7 +119,7 @@ def test_fresh_simulations_agree(name):
     """The processor and the card have only the definition in common; N = 500 on both."""
     table = Table(name)
     times = [t for t in table.times if t <= 10]
-    method = mp.Simulation(n=500, samples=120, seed=7, sequence=table.sequence)
+    method = mp.Simulation(n=500, samples=120, seed=7)
     found = mp.solve(table.problem, times, method)
     for quantity in ("R", "Q", "F2", "Et"):
         mean, error = (values[: len(times)] for values in table.at_size(quantity, 500))

@@ -10,16 +10,17 @@ from numpy.testing import assert_allclose
 
 import manypass as mp
 from manypass.ensemble import Average
+from manypass.problem import SEQUENCES
 from manypass.simulation import batch, kernels, network
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.8)
 
 
-def learner(problem, n=20, kind="replacement", dtype=float, seed=0):
+def learner(problem, n=20, dtype=float, seed=0):
     examples = network.Examples.draw(problem.data, n, np.random.default_rng(seed), np.dtype(dtype))
     force = kernels.compiled_force(problem.rule)
     draws, noise = np.random.default_rng(seed + 1), np.random.default_rng(seed + 2)
-    return network.Learner(problem, examples, force, kind, draws, noise)
+    return network.Learner(problem, examples, force, draws, noise)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
@@ -87,7 +88,7 @@ def test_noise_has_the_variance_of_the_temperature():
         assert (data.Q_se / data.Q < 0.01).all()
 
 
-@pytest.mark.parametrize("kind", network.SEQUENCES)
+@pytest.mark.parametrize("kind", SEQUENCES)
 def test_sequences(kind):
     take = network.drawing(kind, 7, np.random.default_rng(0))
     drawn = np.concatenate([take(5), take(16), take(0), take(700 * 7 - 21)]).reshape(700, 7)
@@ -106,9 +107,9 @@ def test_shuffling_helps_late_in_learning():
     """Without replacement the noise of the sequence averages out within a pass."""
     problem = PROBLEM.replace(alpha=2.0, task="regression", noise=0.5, decay=0.0, rate=0.5)
     Eg = {}
-    for kind in network.SEQUENCES:
-        method = mp.Simulation(n=100, samples=1000, seed=2, sequence=kind)
-        found = mp.solve(problem, [12.0], method)
+    for kind in SEQUENCES:
+        method = mp.Simulation(n=100, samples=1000, seed=2)
+        found = mp.solve(problem.replace(sequence=kind), [12.0], method)
         Eg[kind] = found.Eg.item(), found.Eg_se.item()
     with_replacement, error = Eg["replacement"]
     for kind in ("reshuffled", "fixed"):
@@ -140,7 +141,6 @@ def test_measurements_are_the_definitions():
         problem,
         examples,
         kernels.compiled_force(problem.rule),
-        "replacement",
         np.random.default_rng(draws),
         np.random.default_rng(noise),
     )

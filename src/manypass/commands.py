@@ -99,7 +99,8 @@ def run_steady(arguments: argparse.Namespace) -> None:
     problem = read_problem(arguments)
     from manypass import verbs
 
-    found = verbs.steady_state(problem, read_method(arguments, problem), window=arguments.window)
+    method = read_method(arguments, problem, "steady_state")
+    found = verbs.steady_state(problem, method, window=arguments.window)
     describe(problem)
     with saved_after(found, arguments.out):
         for name, value in found.data_vars.items():

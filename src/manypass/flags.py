@@ -22,7 +22,7 @@ TIDY_FLAGS = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
 FILE_ONLY = ("target", "test", "standardize", "intercept", *TIDY_FLAGS)
 FILE_FLAGS = ("path", "task", *FILE_ONLY)
 RULE_FLAGS = ("kappa", "width")
-PROBLEM_FLAGS = ("rate", "decay", "temperature", "mode")
+PROBLEM_FLAGS = ("rate", "decay", "temperature", "mode", "sequence", "batch_share")
 MOST_TIMES = 10**6
 SETTINGS = {
     "simulation": (
@@ -87,6 +87,14 @@ def problem_flags() -> argparse.ArgumentParser:
     group.add_argument("--noise", type=float, help="noise in the targets, epsilon (default: 0)")
     group.add_argument("--temperature", type=float, help="dynamical noise T (default: 0)")
     group.add_argument("--mode", help="online (default) or batch")
+    group.add_argument(
+        "--sequence", help="order of the examples: replacement (default), reshuffled or fixed"
+    )
+    group.add_argument(
+        "--batch-share",
+        type=float,
+        help="share of the training set that a step takes (default: 0, one example)",
+    )
     group.add_argument("--kappa", type=float, help="margin of adatron and perceptron")
     group.add_argument("--width", type=float, help="width of huber")
     return flags
@@ -127,7 +135,6 @@ def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
         help="exact, with --data: an approximation for many columns",
     )
     group.add_argument("--seed", type=int, help="same seed, same numbers (default: 0)")
-    group.add_argument("--sequence", help="simulation: replacement (default), reshuffled or fixed")
     group.add_argument(
         "--precision", help="simulation: float64 (default) or float32 (default on a card)"
     )
@@ -152,14 +159,14 @@ def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
     )
 
 
-def read_method(arguments: argparse.Namespace, problem: Problem) -> Any:
+def read_method(arguments: argparse.Namespace, problem: Problem, verb: str = "solve") -> Any:
     """Return the method that the flags ask for."""
-    from manypass.exact.method import Exact
+    from manypass.verbs import automatic
 
     name = arguments.method
     if name == "auto":
-        name = "exact" if Exact().refusal(problem) is None else "dmft"
-    every = sorted({flag for flags in SETTINGS.values() for flag in flags})
+        name = automatic(problem, verb)
+    every = sorted({flag for flags in SETTINGS.values() for flag in flags} - {*PROBLEM_FLAGS})
     given = {k: v for k in every if (v := getattr(arguments, k, None)) is not None}
     for key, value in given.items():
         if key not in SETTINGS[name]:

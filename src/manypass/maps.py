@@ -11,11 +11,12 @@ import xarray as xr
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
-from manypass import results, verbs
+from manypass import orders, results, verbs
 
 NAMES = {"rate": "$v$", "decay": r"$\lambda$", "alpha": r"$\alpha$", "noise": r"$\epsilon$"}
 NAMES |= {"temperature": "$T$", "window": r"$\tau$", "kappa": r"$\kappa$", "t": "$t$"}
-NAMES |= {name: name for name in ("width", "rule", "task", "mode")}
+NAMES |= {"batch_share": r"$\beta$"}
+NAMES |= {name: name for name in ("width", "rule", "task", "mode", "sequence")}
 
 
 def heatmap(
@@ -170,6 +171,8 @@ def _critical_line(ax: Axes, result: xr.Dataset, x: str, values: xr.DataArray) -
         problem = results.problem_of(result)
     except ValueError as error:  # the data are gone, the map is still worth its place
         warnings.warn(f"no line v_c: {error}", stacklevel=3)
+        return
+    if orders.refusal(problem, "critical_rate"):
         return
     decays = values["decay"].values
     limits = [verbs.critical_rate(problem.replace(decay=decay)) for decay in decays]

@@ -12,6 +12,7 @@ from manypass.data.dataset import TASKS, Dataset
 from manypass.data.reading import from_dict as data_from_dict
 
 MODES = ("online", "batch")
+SEQUENCES = ("replacement", "reshuffled", "fixed")
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,14 @@ class Teacher:
 
 @dataclass(frozen=True)
 class Problem:
-    """One step draws one example: J ← J + (v/N)[F(x, ỹ) ξ − λJ] + η/N, x = J·ξ, t ← t + 1/N.
+    """One step takes one example: J ← J + (v/N)[F(x, ỹ) ξ − λJ] + η/N, x = J·ξ, t ← t + 1/N.
 
-    Learning starts from J = 0; examples are drawn with replacement; η has variance 2T per weight
-    and step. In batch mode every step uses the mean force of the whole training set: the limit
-    v → 0 at fixed vt and T/v.
+    Learning starts from J = 0; η has variance 2T per weight and step. In batch mode every step uses
+    the mean force of the whole training set: the limit v → 0 at fixed vt and T/v.
+
+    With a `batch_share` β one step takes βp examples, all forces at the same weights:
+    J ← (1 − vλΔ)J + (v/N) Σ F ξ + η√(Δ/N), t ← t + Δ, Δ = βα. β = 1 is gradient descent on the
+    whole training set with a finite step, vα in the mean loss.
 
     Parameters
     ----------
@@ -79,6 +83,12 @@ class Problem:
     temperature : float
         Dynamical noise T; |J|² gains 2T per unit time.
     mode : {"online", "batch"}
+    sequence : {"replacement", "reshuffled", "fixed"}
+        The order of the examples: drawn with replacement; every example once in each pass over the
+        training set (epoch), in a new order each time; or in one order for ever.
+    batch_share : float
+        Share β of the training set that one step takes; 0 is one example at a time. Drawn with
+        replacement a batch may hold an example twice; otherwise an epoch is cut into 1/β batches.
 
     Examples
     --------
@@ -97,6 +107,8 @@ class Problem:
     decay: float = 0.0
     temperature: float = 0.0
     mode: str = "online"
+    sequence: str = "replacement"
+    batch_share: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Teacher | Dataset):
@@ -108,10 +120,32 @@ class Problem:
             "rate": checks.number("rate", self.rate, 1e-12, 1e6),
             "decay": checks.number("decay", self.decay, 1e-12, 1e6, or_zero=True),
             "temperature": checks.number("temperature", self.temperature, 0, 1e6),
+            "batch_share": checks.number("batch_share", self.batch_share, 1e-6, 1, or_zero=True),
         }
         for name, value in numbers.items():
             object.__setattr__(self, name, value)
         checks.choice("mode", self.mode, MODES)
+        checks.choice("sequence", self.sequence, SEQUENCES)
+        self._check_order()
+
+    def _check_order(self) -> None:
+        """Refuse orders that contradict themselves."""
+        order, share = self.sequence, self.batch_share
+        if self.mode == "batch" and (order != "replacement" or share):
+            wrong = f"`batch_share` = {share:g}" if share else f"`sequence` = {order!r}"
+            raise ValueError(
+                f"`mode` = 'batch' is the limit of small rates, where no order is left: it "
+                f"excludes {wrong} (finite steps are `mode` = 'online' with `batch_share` = 1)"
+            )
+        if not share or order == "replacement":
+            return
+        batches = round(1 / share)
+        object.__setattr__(self, "batch_share", 1 / batches)  # not a digit short of it
+        if abs(batches * share - 1) > 1e-9:
+            raise ValueError(
+                f"`batch_share` = {share!r} does not cut an epoch into whole batches, which "
+                f"`sequence` = {order!r} needs: take 1/{batches} = {1 / batches!r}"
+            )
 
     @property
     def teacher(self) -> Teacher:

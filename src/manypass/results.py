@@ -78,7 +78,9 @@ def array(problem: Problem, name: str, values: Any, coords: dict[str, Any]) -> x
 def long_name(name: str) -> str:
     """Say in words what a variable is."""
     if name.endswith("_se"):
-        return f"standard error: {LONG_NAMES[name.removesuffix('_se')]}"
+        return f"standard error: {long_name(name.removesuffix('_se'))}"
+    if name.endswith("_end"):
+        return f"{long_name(name.removesuffix('_end'))}, at the end of an epoch"
     return LONG_NAMES[name]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from manypass import card, checks, results, spectrum
+from manypass import card, checks, orders, results, spectrum
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
@@ -59,8 +59,8 @@ def solve(
     method : Method or str
         `Exact()` for Adaline and Hebbian, `DMFT(...)` for every force,
         `Simulation(...)` for every rule; or with their default settings "exact", "dmft",
-        "simulation", "mean-force"; "auto" takes the exact theory where there is one and DMFT
-        otherwise.
+        "simulation", "mean-force"; "auto" takes the exact theory where there is one, else DMFT,
+        and a simulation for an order of the examples that neither serves.
     two_time : bool
         Also compute C(t,s) and G(t,s); simulations measure G only with `response=True`.
     progress : bool or callable
@@ -101,7 +101,7 @@ def steady_state(
     0.241
     """
     window = checks.number("window", window, 0, results.LATEST)
-    return _method(problem, method, "steady_refusal").steady_state(problem, window=window)
+    return _method(problem, method, "steady_state").steady_state(problem, window=window)
 
 
 def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "cpu") -> float:
@@ -137,6 +137,7 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
 
         return solution.critical_rate(problem, device=device)
     if isinstance(problem.rule, Adaline | Hebbian):
+        orders.require(problem, "critical_rate")
         return steady.critical_rate(problem, _law(eigenvalues))
     if eigenvalues is not None:
         raise ValueError(f"`eigenvalues` are of no use to `rule` {problem.rule!r}: not linear")
@@ -155,7 +156,8 @@ def slow_mode(problem: Problem, *, eigenvalues: Any = None) -> float:
     >>> round(mp.slow_mode(problem), 6), mp.slow_mode(problem.replace(rate=3.2)) < 0
     (0.449219, True)
     """
-    return steady.slow_mode(checked(problem), _law(eigenvalues))
+    orders.require(checked(problem), "slow_mode")
+    return steady.slow_mode(problem, _law(eigenvalues))
 
 
 def _law(eigenvalues: Any) -> spectrum.Spectrum | None:
@@ -174,16 +176,31 @@ def named(method: Any) -> Any:
     return method
 
 
-def resolve(problem: Problem, method: Method | str) -> Method:
+def automatic(problem: Problem, asked: str = "solve") -> str:
+    """Return the name of the method that "auto" stands for; `asked` is the verb."""
+    if _refusal(Exact(), problem, asked) is None:
+        return "exact"
+    who = "DMFT" if asked == "solve" else f"DMFT.{asked}"
+    return "dmft" if orders.refusal(problem, who) is None else "simulation"
+
+
+def resolve(problem: Problem, method: Method | str, asked: str = "solve") -> Method:
     """Return the method itself, or the one that a name or "auto" stands for."""
     if isinstance(method, str) and method == "auto":
-        method = Exact() if Exact().refusal(problem) is None else "dmft"
+        method = automatic(problem, asked)
     return named(method)  # type: ignore[no-any-return]
 
 
-def _method(problem: Problem, method: Method | str, asked: str = "refusal") -> Method:
-    chosen = resolve(checked(problem), method)
-    reason = getattr(chosen, asked, chosen.refusal)(problem)
+def _refusal(method: Method, problem: Problem, asked: str) -> str | None:
+    refuse = method.refusal
+    if asked == "steady_state":
+        refuse = getattr(method, "steady_refusal", refuse)
+    return refuse(problem)
+
+
+def _method(problem: Problem, method: Method | str, asked: str = "solve") -> Method:
+    chosen = resolve(checked(problem), method, asked)
+    reason = _refusal(chosen, problem, asked)
     if reason:
         raise ValueError(reason)
     return chosen

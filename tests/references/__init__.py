@@ -18,7 +18,6 @@ class Table:
         self.name, self.content = name, json.loads(path.read_text(encoding="utf-8"))
         self.entry = problems.CASES[name]
         self.problem, self.times = problems.problem(self.entry), self.entry["times"]
-        self.sequence = self.entry.get("sequence", "replacement")
 
     def limit(self, quantity):
         """Values for N → ∞ and their standard errors; of C the part below its diagonal."""

@@ -33,7 +33,6 @@ def rounds(problem: mp.Problem, entry: dict[str, Any], n: int, number: int) -> d
         n=n,
         samples=SIZES[n],
         seed=zlib.crc32(f"{entry} {n} {number}".encode()),
-        sequence=entry.get("sequence", "replacement"),
         device="cuda",
     )
     return {

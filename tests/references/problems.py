@@ -47,9 +47,9 @@ def case(
 
 
 def problem(entry: dict[str, Any]) -> mp.Problem:
-    """Return the problem of an entry, its sequence apart."""
+    """Return the problem of an entry."""
     data = mp.Teacher(entry["alpha"], entry.get("task", "classification"), entry.get("noise", 0.0))
-    how = {k: entry[k] for k in ("rate", "decay", "temperature") if k in entry}
+    how = {k: entry[k] for k in ("rate", "decay", "temperature", "sequence") if k in entry}
     own = {k: entry[k] for k in ("kappa", "width") if k in entry}
     return mp.Problem(data, rule(entry["rule"], **own), **how)
 

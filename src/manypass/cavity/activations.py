@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, results
+from manypass import checks, orders, results
 from manypass.cavity.examples import Draws, gaussian, general
 from manypass.cavity.sampling import Memory, check_instants, chunks
 from manypass.cavity.tables import Tables, result_tables
@@ -69,6 +69,7 @@ def activations(
         values = source.training_activations(problem, time, samples)
         kind = "simulation" if type(source).__name__ == "Simulation" else "theory"
         return _dataset(problem, time, values, {"seed": source.seed, "source": kind})
+    orders.require(problem, "activations")
     tables, now = _tables(problem, time, source)
     check_instants(problem, now - tables.start)
     from manypass.simulation.kernels import compiled_force  # compiles: only when needed
@@ -112,6 +113,7 @@ def activation_density(
     1.0
     """
     time = _checked_time(checked(problem), time)
+    orders.require(problem, "activation_density")
     points = np.atleast_1d(np.asarray(checks.unmasked("x", x)))
     if points.dtype.kind not in "iuf" or points.ndim != 1 or not np.isfinite(points).all():
         raise ValueError(f"`x` must be finite numbers, got {x!r:.80}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, memory, results
+from manypass import checks, memory, orders, results
 from manypass.cavity.dmft import SPLIT, Plan, sample, summary
 from manypass.cavity.population import FEWEST, Clock, even_steps, lead
 from manypass.cavity.settling import CURVES, fastest, with_errors
@@ -111,7 +111,7 @@ class DMFT:
         batch = problem.mode == "batch"
         wrong = objection(problem.rule, problem.data.task, batch)
         if wrong is None:
-            return None
+            return orders.refusal(problem, "DMFT")
         needs = "a continuous force and its slope" if batch else "a finite force"
         return (
             f"DMFT() needs {needs}, but of `rule` {problem.rule!r} {wrong}: use method "
@@ -150,7 +150,8 @@ class DMFT:
 
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state to be had: it needs no slopes, and forces may jump."""
-        return self.refusal(problem) if isinstance(problem.data, Dataset) else None
+        given = isinstance(problem.data, Dataset)
+        return self.refusal(problem) if given else orders.refusal(problem, "DMFT.steady_state")
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """R, Q and Eg of weights averaged over the window, F2 and Et of the present ones.
@@ -167,6 +168,7 @@ class DMFT:
         """v_c, beyond which |J|² diverges, and its standard error; see `cavity.steady`."""
         from manypass.cavity import steady
 
+        orders.require(problem, "DMFT.critical_rate")
         return steady.critical_rate(problem, self, self._rtol)
 
     def rougher(self) -> DMFT:
@@ -185,6 +187,7 @@ class DMFT:
         if math.isinf(time):
             from manypass.cavity import steady
 
+            orders.require(problem, "DMFT.steady_state")
             return steady.activations(problem, count, self)
         reason = self.refusal(problem)
         if reason:

@@ -7,7 +7,7 @@ import math
 
 import xarray as xr
 
-from manypass import checks, results
+from manypass import checks, orders, results
 from manypass.data import units
 from manypass.data.averaging import Averages
 from manypass.data.measuring import Measure
@@ -98,6 +98,7 @@ def advise(
             f"`problem` must be on-line Adaline to be advised on, got {problem.rule!r} in "
             f"{problem.mode} mode"
         )
+    orders.require(problem, "advise")
     passes = checks.count("passes", passes, 1, 10**6)
     batch_size = checks.count("batch_size", batch_size, 1, data.p)
     checks.choice("objective", objective, OBJECTIVES)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from manypass import card, checks, memory
+from manypass import card, checks, memory, orders
 from manypass.checks import Array
 from manypass.data import sums
 from manypass.data.critical import critical_step, steady_covariance
@@ -180,6 +180,7 @@ def critical_rate(problem: Problem, batch: int = 1, device: str = "cpu") -> floa
     if problem.mode == "batch" or isinstance(problem.rule, Hebbian):
         return math.inf
     data = data_of(problem)
+    orders.require(problem, "critical_rate")
     checks.count("batch_size", batch, 1, data.p)
     with calm(data):
         moments = Moments(problem, data.principal_on(device), batch=batch)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from manypass import results
+from manypass import orders, results
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
@@ -41,7 +41,7 @@ class MeanForce:
         if isinstance(problem.data, Dataset):
             return f"MeanForce() serves a Teacher, not {problem.data!r}: use method Exact()"
         if isinstance(problem.rule, Adaline) and problem.mode == "online":
-            return None
+            return orders.refusal(problem, "MeanForce.steady_state")
         return (
             f"MeanForce() serves on-line Adaline only, not {problem.rule!r} in {problem.mode} mode"
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import card, checks, memory, results, spectrum
+from manypass import card, checks, memory, orders, results, spectrum
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
@@ -98,6 +98,8 @@ class Exact:
                 f"Exact() serves the linear rules Adaline and Hebbian, not `rule` "
                 f"{problem.rule!r}: use method {other}"
             )
+        if reason := orders.refusal(problem, "Exact"):
+            return reason
         if isinstance(problem.data, Dataset):
             for name, value in (("eigenvalues", self.eigenvalues), ("samples", self.samples)):
                 if value:
@@ -111,6 +113,10 @@ class Exact:
         if self.eigenvalues is not None and isinstance(problem.rule, Hebbian):
             return "`eigenvalues` are of no use to Hebbian learning: its force does not depend on x"
         return card.refused_arrays(problem) if self.device == "cuda" else None
+
+    def steady_refusal(self, problem: Problem) -> str | None:
+        """Why there is no steady state to be had, or None."""
+        return self.refusal(problem) or orders.refusal(problem, "Exact.steady_state")
 
     def solve(
         self, problem: Problem, t: Array, *, two_time: bool, progress: Progress

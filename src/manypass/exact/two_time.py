@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, results
+from manypass import checks, orders, results
 from manypass.checks import Array
 from manypass.exact.modes import Modes, linear_modes
 from manypass.exact.volterra import SequenceNoise
@@ -63,7 +63,8 @@ def force_autocorrelation(problem: Problem, times: Any) -> xr.DataArray:
     [0.895006, 0.76156, 0.702242]
     """
     t = checks.increasing("times", times, results.LATEST)
-    modes = linear_modes(checked(problem)).driven
+    orders.require(checked(problem), "force_autocorrelation")
+    modes = linear_modes(problem).driven
     _, n = SequenceNoise(modes)(t)
     u = modes.unlearned(t)
     mean = modes.f0 + u.T @ ((modes.rho * modes.f)[:, None] * u)
@@ -85,6 +86,7 @@ def example_response(problem: Problem, lags: Any) -> xr.DataArray:
     -0.5
     """
     tau = checks.increasing("lags", lags, results.LATEST)
-    modes = linear_modes(checked(problem))
+    orders.require(checked(problem), "example_response")
+    modes = linear_modes(problem)
     weight = problem.rate / problem.data.alpha * modes.rho * modes.h
     return results.array(problem, "D", -weight @ np.exp(-np.outer(modes.x, tau)), {"lag": tau})

@@ -12,7 +12,7 @@ from manypass.problem import Problem
 def python(view: View, *, simulated: bool = False) -> str:
     """Return a script that computes what the page shows."""
     problem, teacher = view.problem, view.problem.data
-    fields = ("rate", "decay", "temperature", "mode")
+    fields = ("rate", "decay", "temperature", "mode", "sequence", "batch_share")
     default = Problem(teacher, problem.rule, rate=1.0)
     others = [
         f"{key}={getattr(problem, key)!r}"

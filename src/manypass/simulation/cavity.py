@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, memory, results
+from manypass import checks, memory, orders, results
 from manypass.checks import Array
 from manypass.problem import Problem, checked
 from manypass.simulation import kernels
@@ -30,7 +30,7 @@ def cavity_experiment(
     Parameters
     ----------
     problem : Problem
-        On-line learning by any rule.
+        On-line learning by any rule, one example at a time in any order.
     times : array_like
         When to look, to the nearest step.
     n, seed : int
@@ -61,6 +61,7 @@ def cavity_experiment(
     checks.count("stimuli", stimuli, 1, 10**6)
     checks.number("stimulus", stimulus, 1e-12, 1e3)
     seed = checks.seed("seed", seed)
+    orders.require(problem, "cavity_experiment")
     p = round(problem.teacher.alpha * n)
     if problem.mode != "online" or p < 1 or problem.rate * problem.decay >= n:
         raise ValueError(
@@ -106,7 +107,7 @@ class _Trial:
 
     def network(self) -> Learner:
         draws, noise = (np.random.default_rng(seed) for seed in (self.draws, self.noise))
-        return Learner(self.problem, self.examples, self.force, "replacement", draws, noise)
+        return Learner(self.problem, self.examples, self.force, draws, noise)
 
     def learn(self, network: Learner, start: int, stop: int, pause: bool = False) -> None:
         """Take steps start..stop of the sequence; with `pause`, none that draws example 0."""

@@ -74,6 +74,36 @@ def learn(force, parameters, J, X, targets, sequence, rate, keep, limit, noise, 
 
 
 @njit(**FAST)
+def descend(force, parameters, J, X, targets, sequence, ends, rate, keep, limit, kicks, total):  # type: ignore[no-untyped-def]
+    """J ← keep J + rate Σ F(x, ỹ) ξ + kick, batch by batch; `ends` are their bounds in `sequence`.
+
+    `total`, unless empty, gathers the sum of J after every step. Returns a status, and where.
+    """
+    pull = np.empty_like(J)
+    for b in range(ends.size - 1):
+        pull[:] = 0
+        for s in range(ends[b], ends[b + 1]):
+            xi, x = X[sequence[s]], J[0] * 0
+            for j in range(J.size):
+                x += J[j] * xi[j]
+            F = force(x, targets[sequence[s]], *parameters)
+            if not abs(x) < limit:
+                return DIVERGED, s
+            if np.isnan(F):
+                return NOT_A_NUMBER, s
+            F = J[0] * 0 + F
+            for j in range(J.size):
+                pull[j] += F * xi[j]
+        for j in range(J.size):
+            J[j] = keep * J[j] + rate * pull[j]
+        if kicks.size:
+            J += kicks[b]
+        if total.size:
+            total += J
+    return FINE, sequence.size
+
+
+@njit(**FAST)
 def measure(force, parameters, x, targets, classify):  # type: ignore[no-untyped-def]
     """⟨F²⟩ and E_t over the training set, for each column of activations x (examples × times)."""
     p, count = x.shape

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +13,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import card, checks, memory, results
+from manypass import card, checks, memory, orders, results
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Average, Measured, Progress, in_order, shown
-from manypass.problem import Problem
+from manypass.problem import SEQUENCES, Problem
 from manypass.simulation import kernels, settling
 from manypass.simulation.given import GivenSample, given_examples, table
-from manypass.simulation.network import SEQUENCES
 from manypass.simulation.sample import MEASURED_AT_ONCE, Sample
 
 PRECISIONS = ("float64", "float32")
@@ -41,9 +41,8 @@ class Simulation:
     seed : int, optional
         The same seed gives the same numbers, on any number of threads; None draws a seed, which
         the result tells.
-    sequence : {"replacement", "reshuffled", "fixed"}
-        Examples drawn with replacement, as the theory has it; every example once per pass, in a
-        new order each pass; or in one order for ever.
+    sequence : {"replacement", "reshuffled", "fixed"}, optional
+        Moved to `Problem(sequence=...)`; given here it stands for that one, with a warning.
     precision : {"float64", "float32"}, optional
         Of weights and inputs; by default double precision, on a card single.
     settle : float
@@ -58,7 +57,14 @@ class Simulation:
     device : {"cpu", "cuda"}
         Where to simulate: "cuda" takes an NVIDIA card (``pip install 'manypass[cuda]'``), on which
         an ensemble learns at the speed of its memory. Random numbers differ from the CPU's; the
-        same seed gives the same numbers on any card. On-line learning up to N = 16,384.
+        same seed gives the same numbers on any card. On-line learning, one example at a time, up
+        to N = 16,384.
+
+    Notes
+    -----
+    Time is counted to the nearest step; with a `batch_share`, by the batches that are complete. The
+    steady state of a `sequence` other than "replacement" repeats with each epoch: R, Q, F2, Eg, Et
+    are means over one, `R_end`, ... the values at its end. An averaging window begins at one.
 
     Examples
     --------
@@ -72,7 +78,7 @@ class Simulation:
     n: int = 500
     samples: int = 100
     seed: Any = 0
-    sequence: str = "replacement"
+    sequence: str | None = None
     precision: str | None = None
     settle: float = 20.0
     response: bool = False
@@ -85,7 +91,13 @@ class Simulation:
         checks.count("n", self.n, 1, 10**7)
         checks.count("samples", self.samples, 1, 10**9)
         object.__setattr__(self, "seed", checks.seed("seed", self.seed))
-        checks.choice("sequence", self.sequence, SEQUENCES)
+        if self.sequence is not None:
+            checks.choice("sequence", self.sequence, SEQUENCES)
+            warnings.warn(
+                f"`sequence` of Simulation has moved to Problem(sequence={self.sequence!r})",
+                FutureWarning,
+                stacklevel=3,
+            )
         checks.choice("precision", self.number, PRECISIONS)
         checks.choice("device", self.device, card.DEVICES)
         checks.number("settle", self.settle, 0, 1e6)
@@ -102,6 +114,10 @@ class Simulation:
 
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
+        try:
+            problem = self._ordered(problem)
+        except ValueError as error:
+            return str(error)
         if isinstance(problem.data, Dataset) and self.n != problem.data.n:
             if self.n != Simulation.n:
                 return (
@@ -113,20 +129,29 @@ class Simulation:
                 f"`n` = {self.n} at `alpha` = {problem.data.alpha:g} leaves no example: "
                 f"alpha·n must be at least 1"
             )
-        if problem.mode == "online" and problem.rate * problem.decay >= self.n:
+        p, share = round(problem.data.alpha * self.n), problem.batch_share
+        if share and share * p < 1:
+            return (
+                f"`batch_share` = {share:g} of {p} examples is less than one: take a larger one, "
+                f"or 0 for one example at a time"
+            )
+        if problem.mode == "online" and not share and problem.rate * problem.decay >= self.n:
             return f"`n` = {self.n} must exceed rate·decay = {problem.rate * problem.decay:g}"
-        return self._refused_by_card(problem) if self.device == "cuda" else None
+        reason = orders.refusal(problem, "Simulation")
+        return self._refused_by_card(problem) if self.device == "cuda" and not reason else reason
 
     def _refused_by_card(self, problem: Problem) -> str | None:
         for name, refused in (
             ("mode", "batch" if problem.mode == "batch" else None),
+            ("batch_share", problem.batch_share or None),
             ("response", self.response or None),
             ("n", self.n if self.n > card.LARGEST else None),
         ):
             if refused is not None:
                 return (
                     f"device='cuda' does not serve `{name}` = {refused!r} (on-line learning of at "
-                    f"most {card.LARGEST} weights, without `response`): take device='cpu'"
+                    f"most {card.LARGEST} weights, one example at a time, no `response`): take "
+                    f"device='cpu'"
                 )
         return card.refusal(card.kernels_missing)
 
@@ -134,6 +159,7 @@ class Simulation:
         self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
     ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t with their standard errors; C and G if asked for."""
+        problem = self._ordered(problem)
         if self.device == "cuda":
             waves = self._waves(problem, lambda networks: networks.curves(t, two_time))
             return self._average(problem, waves, {"t": t}, progress)
@@ -147,6 +173,7 @@ class Simulation:
 
         Warns if R, Q or F2 still move between half of `settle` and its end.
         """
+        problem = self._ordered(problem)
         if self.device == "cuda":
             found = self._waves(problem, lambda networks: networks.steady(window))
         else:
@@ -168,6 +195,7 @@ class Simulation:
         reason = self.refusal(problem)
         if reason:
             raise ValueError(reason)
+        problem = self._ordered(problem)
         until, p = self.settle if math.isinf(time) else time, round(problem.data.alpha * self.n)
         if self.device == "cuda":
             read = lambda networks: networks.activations(until)  # noqa: E731
@@ -183,10 +211,25 @@ class Simulation:
         found = list(in_order(sample, networks, threads))
         return {name: np.concatenate([f[name] for f in found])[:count] for name in found[0]}
 
+    def _ordered(self, problem: Problem) -> Problem:
+        """Return the problem with the order that is given here, if it has none of its own."""
+        if self.sequence is None or self.sequence == problem.sequence:
+            return problem
+        if problem.sequence != "replacement":
+            raise ValueError(
+                f"`sequence` = {self.sequence!r} of Simulation contradicts that of the problem, "
+                f"{problem.sequence!r}: leave it out"
+            )
+        return problem.replace(sequence=self.sequence)
+
     def _on(self, problem: Problem) -> Simulation:
-        """Return the method with the N of the data, if they have one."""
-        data = problem.data
-        return dataclasses.replace(self, n=data.n) if isinstance(data, Dataset) else self
+        """Return the method with the N of the data, if they have one, and without an order."""
+        n = problem.data.n if isinstance(problem.data, Dataset) else self.n
+        return (
+            self
+            if n == self.n and self.sequence is None
+            else dataclasses.replace(self, n=n, sequence=None)
+        )
 
     def _maker(
         self, problem: Problem, snapshots: int

@@ -15,7 +15,6 @@ from manypass.ensemble import stopping
 from manypass.problem import Problem, Teacher
 from manypass.simulation import kernels
 
-SEQUENCES = ("replacement", "reshuffled", "fixed")
 BLOCK = 1 << 18  # learning steps whose examples are drawn at once
 Weights = NDArray[Any]
 Indices = NDArray[np.int64]
@@ -85,7 +84,6 @@ class Learner:
         problem: Problem,
         examples: Examples,
         force: Any,
-        kind: str,
         draws: np.random.Generator,
         noise: np.random.Generator,
     ) -> None:
@@ -93,7 +91,7 @@ class Learner:
         self.examples, self.force = examples, force
         self.parameters = tuple(problem.rule.parameters.values())
         # Two generators, so that steps may be planned in pieces of any size.
-        self.draw, self.noise = drawing(kind, len(examples.X), draws), noise
+        self.draw, self.noise = drawing(problem.sequence, len(examples.X), draws), noise
         self.rate, self.keep = problem.rate / n, 1 - problem.rate * problem.decay / n
         self.limit = 1e100 if dtype == np.float64 else 1e15
         self.J, self.steps, self.diverged = aligned(n, dtype), 0, False
@@ -146,6 +144,10 @@ class Learner:
             total,
         )
         if status == kernels.NOT_A_NUMBER:
-            target = self.examples.targets[sequence[step]]
-            raise ValueError(f"`force` returned NaN on an example with target {target:g}")
+            raise not_a_number(self.examples.targets[sequence[step]])
         self.diverged = status == kernels.DIVERGED
+
+
+def not_a_number(target: float) -> ValueError:
+    """Return the error of a force that is no number."""
+    return ValueError(f"`force` returned NaN on an example with target {target:g}")

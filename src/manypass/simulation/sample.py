@@ -11,10 +11,10 @@ from manypass.checks import Array
 from manypass.ensemble import Measured
 from manypass.observables import generalization_error
 from manypass.problem import Problem
-from manypass.simulation import kernels
+from manypass.simulation import kernels, settling
 from manypass.simulation.batch import Flow
+from manypass.simulation.descent import Descent
 from manypass.simulation.network import Examples, Learner
-from manypass.simulation.settling import moves
 
 if TYPE_CHECKING:
     from manypass.simulation.method import Simulation
@@ -42,13 +42,14 @@ class Sample:
         )
         self.stimulus = np.random.default_rng(stimulus)
 
-    def network(self) -> Learner | Flow:
+    def network(self) -> Learner | Flow | Descent:
         """Start from J = 0; every call gives the same sequence and the same noise."""
         noise = np.random.default_rng(self.noise)
         if self.problem.mode == "batch":
             return Flow(self.problem, self.examples, self.force, noise)
-        draws, kind = np.random.default_rng(self.draws), self.method.sequence
-        return Learner(self.problem, self.examples, self.force, kind, draws, noise)
+        kind = Descent if self.problem.batch_share else Learner
+        draws = np.random.default_rng(self.draws)
+        return kind(self.problem, self.examples, self.force, draws, noise)
 
     def curves(self, t: Array, two_time: bool) -> Measured:
         """All that is measured along one run."""
@@ -79,18 +80,25 @@ class Sample:
 
     def steady(self, window: float) -> Measured:
         """Measure after `settle`, the weights averaged over the window; and what has `moved`."""
-        network, settle, seen = self.network(), self.method.settle, []
-        for time in (settle / 2, settle):
+        network, epoch = self.network(), settling.epoch(self.problem, *self.examples.X.shape)
+        settle = settling.whole(self.method.settle, epoch)
+
+        def look(time: float) -> Measured:
             network.advance(time)
-            seen.append(self.measure(network.J[None].astype(float), np.array([network.diverged])))
+            return self.measure(network.J[None].astype(float), np.array([network.diverged]))
+
+        seen = [look(time) for time in (settling.whole(settle / 2, epoch), settle)]
         mean = np.zeros(self.examples.X.shape[1])
         covered = network.advance(settle + window, mean)
-        mean = mean / covered if covered else network.J.astype(float)
-        lost = np.array([network.diverged])
-        now = self.measure(network.J[None].astype(float), lost)
-        averaged = self.measure(mean[None], lost)
-        chosen = averaged | {name: now[name] for name in ("F2", "Et")} | {"moved": moves(*seen)}
-        return {name: value[0] for name, value in chosen.items()}
+        now = look(settle + window)
+        if epoch:
+            times = settling.looks(self.problem, settle + window, epoch)
+            now = settling.over_epoch([look(time) for time in times])
+        out = now | {"moved": settling.moves(*seen)}
+        if covered:
+            averaged = self.measure(mean[None] / covered, np.array([network.diverged]))
+            out |= {name: averaged[name] for name in averaged if name not in ("F2", "Et")}
+        return {name: value[0] for name, value in out.items()}
 
     def activations(self, time: float) -> Measured:
         """y, ỹ and x of every training example."""
@@ -119,7 +127,7 @@ class Sample:
         return out | {"diverged": lost.astype(float)}
 
 
-def follow(network: Learner | Flow, t: Array) -> tuple[Array, Flags]:
+def follow(network: Learner | Flow | Descent, t: Array) -> tuple[Array, Flags]:
     """Weights at times t (times × N), and whether they had diverged by then."""
     J, lost = np.empty((t.size, network.J.size)), np.zeros(t.size, bool)
     for i, time in enumerate(t):

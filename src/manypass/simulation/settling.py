@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -9,11 +10,42 @@ from scipy.special import stdtrit
 
 from manypass.checks import Array
 from manypass.ensemble import Average, Measured
+from manypass.problem import Problem
 
 WATCHED = ("Q", "R", "F2")
 LEAST = 0.005  # moves of half a per cent of the sum, 1 % of either, are let pass
 CHANCE = 5e-4  # that settled networks seem to move
+LOOKS = 16  # at an epoch, if it has no batches
 ALONE = 0.5  # one network has no error bar: only a change by a factor of three is told
+
+
+def epoch(problem: Problem, p: int, n: int) -> float:
+    """How long a pass takes, if the steady state repeats with it, else 0."""
+    if problem.sequence == "replacement":
+        return 0.0
+    return problem.data.alpha if problem.batch_share else p / n
+
+
+def whole(time: float, epoch: float) -> float:
+    """Return the end of the epoch in which a time lies, or the time if there are none."""
+    return math.ceil(time / epoch - 1e-9) * epoch if epoch else time
+
+
+def looks(problem: Problem, time: float, epoch: float) -> list[float]:
+    """When to look at the next epoch: after each batch, or evenly; and once more at its end."""
+    start, share = whole(time, epoch), problem.batch_share
+    parts = np.arange(1, round(1 / share) + 1) * share if share else None
+    if parts is None or parts.size > 2 * LOOKS:
+        parts = (np.arange(LOOKS) + 0.5) / LOOKS
+    return [*(start + epoch * parts).tolist(), start + epoch]
+
+
+def over_epoch(seen: list[Measured]) -> Measured:
+    """Mean over all looks but the last, which is the end of the epoch: `*_end`."""
+    end = seen[-1]
+    mean = {name: np.mean([values[name] for values in seen[:-1]], axis=0) for name in end}
+    lost = {"diverged": end["diverged"]}
+    return mean | {f"{name}_end": end[name] for name in end if name not in lost} | lost
 
 
 def moves(before: Measured, now: Measured) -> Array:

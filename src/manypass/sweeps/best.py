@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, results, verbs
+from manypass import checks, orders, results, verbs
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
 from manypass.sweeps.searching import Goal, along_many, along_one
@@ -124,7 +124,8 @@ def _bounds(problem: Problem, over: Any, at: Any) -> dict[str, tuple[float, floa
 
 
 def _default(problem: Problem, name: str, at: Any) -> tuple[float, float]:
-    if name == "rate" and isinstance(problem.rule, Adaline) and problem.mode == "online":
+    known = problem.mode == "online" and orders.refusal(problem, "critical_rate") is None
+    if name == "rate" and isinstance(problem.rule, Adaline) and known:
         limit = verbs.critical_rate(problem)
         return (1e-3 * limit, 0.999 * limit if at == "steady" else 1.5 * limit)
     latest = 1000.0 if isinstance(problem.rule, Adaline | Hebbian) else 30.0

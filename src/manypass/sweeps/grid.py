@@ -32,8 +32,8 @@ class Grid:
     axes : mapping, optional
         From a field to its values, or from a tuple of fields to a list of tuples of values: fields
         that change together. A field is one of the problem (alpha, task, noise, rule, rate, decay,
-        temperature, mode), a parameter of its rule (kappa, width), `window`, `method`, or a
-        setting of the method (n, samples, seed, ...).
+        temperature, mode, sequence, batch_share), a parameter of its rule (kappa, width), `window`,
+        `method`, or a setting of the method (n, samples, seed, ...).
     **fields : sequence
         Further axes of one field each.
 

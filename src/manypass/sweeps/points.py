@@ -35,12 +35,18 @@ class Point:
     @cached_property
     def asked(self) -> dict[str, Any]:
         """Everything that the numbers depend on, as plain strings and numbers."""
-        method = results.method_entry(verbs.resolve(self.problem, self.method))
+        method = results.method_entry(self.resolved)
         settings = {k: v for k, v in method.items() if k not in INDIFFERENT}
         ask: dict[str, Any] = {"problem": self.problem.to_dict(), "method": settings}
         if self.times is None:
             return ask | {"window": self.window}
         return ask | {"times": list(self.times), "two_time": self.two_time}
+
+    @property
+    def resolved(self) -> Any:
+        """The method, "auto" replaced by what it stands for."""
+        verb = "steady_state" if self.times is None else "solve"
+        return verbs.resolve(self.problem, self.method, verb)
 
     @cached_property
     def key(self) -> str:
@@ -54,7 +60,7 @@ class Point:
 
     def compute(self, threads: int | None = None) -> xr.Dataset:
         """Make the call, on so many threads where the method leaves that open."""
-        method: Any = verbs.resolve(self.problem, self.method)
+        method = self.resolved
         if threads and getattr(method, "threads", 0) is None:
             method = dataclasses.replace(method, threads=threads)
         if self.times is None:

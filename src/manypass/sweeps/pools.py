@@ -13,7 +13,6 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from manypass import verbs
 from manypass.sweeps.points import Point
 
 Outcome = tuple[str | None, str, float]  # answer or None, reason, seconds
@@ -111,7 +110,7 @@ def warm_up(pool: Pool, points: Iterable[Point]) -> None:
     """Compile here, once, while the pool's processes start: they will find it on disk."""
     kinds: dict[Any, tuple[Any, Point]] = {}
     for point in points:
-        method = verbs.resolve(point.problem, point.method)
+        method = point.resolved
         kind = type(method), point.problem.mode, type(point.problem.rule)
         kinds.setdefault(kind, (getattr(method, "prepare", None), point))
     for prepare, point in kinds.values():

@@ -39,7 +39,8 @@ class Goal:
         from tqdm import tqdm
 
         self.problem, self.fields, self.objective = problem, fields, objective
-        self.at, self.method, self.window = at, verbs.resolve(problem, method), window
+        verb = "steady_state" if at == "steady" and "time" not in fields else "solve"
+        self.at, self.method, self.window = at, verbs.resolve(problem, method, verb), window
         self.rough = getattr(self.method, "rougher", lambda: self.method)()
         self.reason, self.error = "", np.nan
         self.known: dict[tuple[float, ...], tuple[float, float]] = {}  # at full accuracy

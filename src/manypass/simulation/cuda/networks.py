@@ -15,12 +15,12 @@ from manypass.data.dataset import Dataset
 from manypass.ensemble import Measured
 from manypass.observables import generalization_error
 from manypass.problem import Problem
+from manypass.simulation import settling
 from manypass.simulation.cuda import kernels
 from manypass.simulation.cuda.kernels import FINE, NOT_A_NUMBER, WARPS
 from manypass.simulation.cuda.lanes import LANES
 from manypass.simulation.cuda.philox import INPUTS, TEACHER
 from manypass.simulation.given import table
-from manypass.simulation.settling import moves
 
 if TYPE_CHECKING:
     from manypass.simulation.method import Simulation
@@ -98,7 +98,7 @@ class Networks:
         self.test, width = given[1], self.examples.width
         self.J = cuda.to_device(np.zeros(count * width, self.real))
         self.lost = cuda.to_device(np.zeros(count, np.int32))
-        passes = method.sequence != "replacement"
+        passes = problem.sequence != "replacement"
         self.order = cuda.device_array((count, self.examples.p if passes else STEPS), np.int32)
         self.step, self.drawn = 0, 0
         rule = problem.rule
@@ -133,7 +133,7 @@ class Networks:
 
     def draw(self) -> int:
         """Have examples for the next step; returns where they are in the order."""
-        length, kind = int(self.order.shape[1]), self.method.sequence
+        length, kind = int(self.order.shape[1]), self.problem.sequence
         if self.step == self.drawn:
             seeds = (self.seed, self.first, self.step)
             if kind == "replacement":
@@ -190,18 +190,26 @@ class Networks:
 
     def steady(self, window: float) -> Measured:
         """Measure after `settle`, the weights averaged over the window; and what has `moved`."""
-        settle, seen = self.method.settle, []
-        for time in (settle / 2, settle):
+        epoch = settling.epoch(self.problem, self.examples.p, self.method.n)
+        settle = settling.whole(self.method.settle, epoch)
+
+        def look(time: float) -> Measured:
             self.advance(time)
-            seen.append(self.measure())
-        moved = {"moved": moves(*seen)}
+            return self.measure()
+
+        seen = [look(time) for time in (settling.whole(settle / 2, epoch), settle)]
         total = cuda.to_device(np.zeros(self.J.size, self.real))
         covered = self.advance(settle + window, total)
-        now = self.measure()
-        if not covered:
-            return now | moved
-        mean = cuda.to_device((total.copy_to_host() / covered).astype(self.real))
-        return self.measure(mean) | {name: now[name] for name in ("F2", "Et")} | moved
+        now = look(settle + window)
+        if epoch:
+            times = settling.looks(self.problem, settle + window, epoch)
+            now = settling.over_epoch([look(time) for time in times])
+        out = now | {"moved": settling.moves(*seen)}
+        if covered:
+            mean = cuda.to_device((total.copy_to_host() / covered).astype(self.real))
+            averaged = self.measure(mean)
+            out |= {name: averaged[name] for name in averaged if name not in ("F2", "Et")}
+        return out
 
     def activations(self, time: float) -> Measured:
         """y, ỹ and x of every training example (networks × examples)."""

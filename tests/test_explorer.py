@@ -316,6 +316,27 @@ def test_errors_and_divergence_are_said_in_words(opened):
     page.until("document.getElementById('warning').textContent.includes('press Simulate')")
 
 
+def test_an_order_without_theory_can_be_simulated(opened):
+    page = opened("n=30&samples=4&end=2.4")
+    page.page.select_option("#sequence", "reshuffled")
+    page.until("document.getElementById('warning').textContent.includes('press Simulate')")
+    assert "does not serve `sequence` = 'reshuffled'" in page.page.inner_text("#warning")
+    page.until("document.querySelector('#steady .instead').textContent.includes('not serve')")
+    assert not page.page.is_visible("#sweep")
+    assert 'sequence = "reshuffled"' in page.page.text_content("#toml")
+    assert "sequence='reshuffled'" in page.page.text_content("#python")
+    page.page.click("#simulate")
+    page.until(
+        """document.querySelector('#order .plot').data
+        ?.some(({ name }) => name.includes('simulated'))"""
+    )
+    assert "sequence=reshuffled" in page.page.url
+    page.page.select_option("#mode", "batch")  # takes all examples at once: there is no order
+    page.until("document.getElementById('warning').hidden")
+    assert not page.page.is_visible("#sequence")
+    assert "Q" in page.traces("order")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_narrow_windows_and_dark_rooms(opened, scheme):
     page = opened(viewport={"width": 360, "height": 740}, color_scheme=scheme)

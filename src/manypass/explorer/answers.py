@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from manypass import spectrum, verbs
+from manypass.cavity.method import DMFT
 from manypass.checks import Array
 from manypass.exact.mean_force import MeanForce
 from manypass.explorer.code import python, toml
@@ -79,7 +80,7 @@ def against_rate(of: Callable[[Problem], xr.Dataset], problem: Problem, v: Array
 def steady(view: View) -> dict[str, Any]:
     """E_g and E_t for t → ∞ against v: as they are, averaged, batch and mean-force."""
     if not view.linear:
-        return {"note": "", "runs": []}
+        return {"note": DMFT().steady_refusal(view.problem) or "", "runs": []}
     problem, v = view.problem, rates(view)
     answer: dict[str, Any] = {"runs": ["steady"] if view.samples_training_error else []}
     try:

@@ -112,11 +112,8 @@ class View:
     def samples_training_error(self) -> bool:
         """Whether it is one of those."""
         problem = self.problem
-        return (problem.rule.name, problem.mode, problem.data.task) == (
-            "adaline",
-            "online",
-            "classification",
-        )
+        kind = (problem.rule.name, problem.mode, problem.data.task)
+        return self.linear and kind == ("adaline", "online", "classification")
 
     @property
     def simulation(self) -> Simulation:

@@ -92,6 +92,7 @@ export function build(change) {
     for (const name of ["kappa", "width"]) {
       made[name].row.hidden = !(RULES[state.rule] ?? []).includes(name);
     }
+    made.sequence.row.hidden = state.mode === "batch";
     log.checked = state.log;
   };
 }

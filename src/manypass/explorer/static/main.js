@@ -7,7 +7,9 @@ import * as head from "./head.js";
 import { Pins } from "./pins.js";
 import { Runs } from "./runs.js";
 import { Simulation } from "./simulation.js";
-import { DEFAULTS, fromHash, keyOf, nameOf, problemOf, toHash, viewOf } from "./state.js";
+import {
+  DEFAULTS, fromHash, keyOf, nameOf, orderOf, problemOf, toHash, viewOf,
+} from "./state.js";
 import { byId, tell } from "./tell.js";
 import * as tools from "./tools.js";
 import { isGrowing, warningOf } from "./warning.js";
@@ -20,7 +22,7 @@ let wanted = null; // a state whose answer is still to be asked for
 let asking = false;
 let latency = "";
 
-const linear = (s) => s.rule === "adaline" || s.rule === "hebbian";
+const linear = (s) => ["adaline", "hebbian"].includes(s.rule) && orderOf(s) === "replacement";
 const steadyKey = (s) => JSON.stringify(
   [{ ...problemOf(s), rate: s.rule === "adaline" && s.mode === "online" ? 0 : s.rate }, s.window],
 );
@@ -79,7 +81,8 @@ function insteadOf(card) {
   if (card === "steady") {
     const swept = !linear(state);
     title.textContent = "Steady state against v";
-    byId("sweep").hidden = !swept;
+    byId("sweep").hidden = !swept || Boolean(shown.steady?.note);
+    if (swept && shown.steady?.note) return shown.steady.note;
     if (swept && !shown.steadyRun) {
       return "The steady state of this rule has no closed theory. The mean-field solver finds it "
         + "for some fifteen learning rates, in a minute or less.";
@@ -87,7 +90,7 @@ function insteadOf(card) {
     return shown.steady?.note || null;
   }
   if (card === "relaxation" && !linear(state)) {
-    return "Only linear rules have modes that relax independently: see Adaline.";
+    return "Only linear rules have modes that relax independently: see Adaline, with replacement.";
   }
   if (card === "activations") {
     return shown.activationsNote ?? (shown.activations ? null : "Sampled after the curves.");

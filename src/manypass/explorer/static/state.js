@@ -8,6 +8,7 @@ export const CHOICES = {
   rule: { label: "rule", options: Object.keys(RULES) },
   task: { label: "task", options: ["classification", "regression"] },
   mode: { label: "steps", options: ["online", "batch"] },
+  sequence: { label: "order", options: ["replacement", "reshuffled", "fixed"] },
 };
 export const SLIDERS = {
   alpha: { symbol: "α", label: "examples per weight", low: 0.1, high: 10, log: true },
@@ -27,13 +28,16 @@ export const NETWORKS = {
   samples: { symbol: "S", label: "networks", low: 2, high: 500, step: 1 },
 };
 export const DEFAULTS = {
-  rule: "adaline", task: "classification", mode: "online",
+  rule: "adaline", task: "classification", mode: "online", sequence: "replacement",
   alpha: 1.2, rate: 1.9, decay: 0.8, noise: 0, temperature: 0, kappa: 1, width: 1,
   end: 8, window: 5, n: 200, samples: 40, log: false, sim: false, pins: [],
 };
 const TICKS = ["log", "sim"];
-const PINNED = ["rule", "task", "mode", ...Object.keys(SLIDERS), "end"];
+const PINNED = [...Object.keys(CHOICES), ...Object.keys(SLIDERS), "end"];
 const MOST_PINS = 5;
+
+/** The order of the examples; where every step takes all of them there is none. */
+export const orderOf = (s) => (s.mode === "batch" ? "replacement" : s.sequence);
 
 /** What the server calls a problem. */
 export function problemOf(s) {
@@ -42,6 +46,7 @@ export function problemOf(s) {
   return {
     data: { alpha: s.alpha, task: s.task, noise: s.noise },
     rule, rate: s.rate, decay: s.decay, temperature: s.temperature, mode: s.mode,
+    sequence: orderOf(s),
   };
 }
 
@@ -113,6 +118,7 @@ export function nameOf(s) {
     .filter((name) => s[name] !== 0)
     .map((name) => `${SLIDERS[name].symbol} ${s[name]}`);
   const kind = [s.rule, ...(s.task === "regression" ? ["regression"] : []),
-    ...(s.mode === "batch" ? ["batch"] : [])];
+    ...(s.mode === "batch" ? ["batch"] : []),
+    ...(orderOf(s) === "replacement" ? [] : [orderOf(s)])];
   return `${kind.join(", ")}: ${shown.join(", ")}`;
 }

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import manypass as mp
-from manypass.cavity.population import Clock, lead
+from manypass.cavity.plan import Clock, Grid, Plan
+from manypass.cavity.population import lead
 from manypass.cavity.smooth import objection
 from manypass.simulation.kernels import compiled_rule
 
@@ -76,9 +77,10 @@ def on_grids(problem, end, steps, size, seeds, names, times):
         grid = clock.times(clock.w(end) / steps, times if "C" in names else times[-1:])
     keep = times if "C" in names else np.zeros(0)
     rule, found = compiled_rule(problem.rule, slope=slope), []
+    plan = Plan(times, Grid(grid, keep), clock, names, dict, widest=4.0)
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
-        runs = lead(problem, rule, size, grid, keep, rng, split=False)
+        runs = lead(problem, rule, size, plan, rng, split=False)
         found.append([run.at(times, clock.w) for run in runs])
     return [{n: np.mean([run[k][n] for run in found], axis=0) for n in names} for k in (0, 1)]
 

@@ -204,9 +204,7 @@ def test_auto_takes_who_serves_the_order(rule, order, monkeypatch):
     problem = PROBLEM.replace(rule=rule, **order)
     from manypass.verbs import automatic
 
-    assert automatic(problem) == automatic(problem, "steady_state") == "simulation"
     everything = orders.Served(SEQUENCES, SEQUENCES)
-    monkeypatch.setitem(orders.SERVED, "DMFT", everything)
     assert (automatic(problem), automatic(problem, "steady_state")) == ("dmft", "simulation")
     monkeypatch.setitem(orders.SERVED, "Exact", everything)
     linear = isinstance(rule, mp.Adaline)

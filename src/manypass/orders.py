@@ -28,6 +28,7 @@ SERVED = {
     "Simulation.steady_state": Served(SEQUENCES, SEQUENCES),
     "Simulation on a Dataset": Served(SEQUENCES, SEQUENCES),
     "Simulation.steady_state on a Dataset": Served(SEQUENCES, SEQUENCES),
+    "DMFT": Served(SEQUENCES, SEQUENCES),
     "cavity_experiment": Served(SEQUENCES),
 }
 
@@ -60,7 +61,7 @@ def require(problem: Problem, who: str) -> None:
         raise ValueError(reason)
 
 
-def steps_by(problem: Problem, t: Array) -> Array:
+def steps_by(problem: Problem, t: Array | float) -> Array:
     """⌊t/βα⌋, how many batches have been learned by time t: between two the weights rest."""
     step = problem.batch_share * problem.data.alpha
     return np.floor(np.asarray(t) / step * (1 + 1e-12) + 1e-9)

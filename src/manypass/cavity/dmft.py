@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from manypass.cavity.population import Clock, lead
+from manypass.cavity.plan import Plan
+from manypass.cavity.population import lead
 from manypass.checks import Array
 from manypass.ensemble import Average, Measured
 from manypass.problem import Problem
@@ -19,22 +19,7 @@ ROUNDING = 1e-7  # of single precision
 SPLIT = 4  # of them are also run as halves, to see the bias of a finite population
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
 STEP_LEFT = {"online": 1.0, "jumps": 1.5, "batch": 1.0}
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to compute: times t from curves on a grid, and what to make of them."""
-
-    t: Array
-    grid: Array
-    clock: Clock
-    names: tuple[str, ...]
-    finish: Callable[[Measured], Measured]
-
-    @property
-    def keep(self) -> Array:
-        """Times at which C and G are wanted."""
-        return self.t if "C" in self.names else np.zeros(0)
+FAR = 15.0  # and more where the correction is large, in units of its share in the curve
 
 
 def sample(
@@ -45,7 +30,7 @@ def sample(
     The bias is that of a population of this size: halves of it, which have twice the bias, minus
     the whole, on the coarser grid.
     """
-    runs = lead(problem, rule, size, plan.grid, plan.keep, rng, split)
+    runs = lead(problem, rule, size, plan, rng, split)
     found = [run.at(plan.t, plan.clock.w) for run in runs]
     fine, rough, *halves = ({name: values[name] for name in plan.names} for values in found)
     values = {name: fine[name] + _difference(fine[name], rough[name]) / 3 for name in fine}
@@ -89,10 +74,11 @@ def summary(
     budget = dict.fromkeys(("sampling", "step", "population"), 0.0)
     for name in names:
         floor = np.where(step[name] == 0, 0.0, common * sizes[name])
+        left = np.maximum(np.abs(step[name]), floor)
         chance = bias[f"{name}_se"]  # of the bias
         parts = {
             "sampling": STUDENT * out[f"{name}_se"] + floors.get(name, ROUNDING * sizes[name]),
-            "step": STEP_LEFT[kind] * np.maximum(np.abs(step[name]), floor),
+            "step": STEP_LEFT[kind] * left * (1 + FAR * left / sizes[name]),
             "population": np.sqrt(np.maximum(bias[name] ** 2 - chance**2, chance**2 / 4)),
         }
         out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()))

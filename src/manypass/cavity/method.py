@@ -13,8 +13,9 @@ import numpy as np
 import xarray as xr
 
 from manypass import checks, memory, orders, results
-from manypass.cavity.dmft import SPLIT, Plan, sample, summary
-from manypass.cavity.population import FEWEST, Clock, even_steps, lead
+from manypass.cavity.dmft import SPLIT, sample, summary
+from manypass.cavity.plan import Plan, make_plan
+from manypass.cavity.population import lead
 from manypass.cavity.settling import CURVES, fastest, with_errors
 from manypass.cavity.smooth import jumps, objection
 from manypass.checks import Array
@@ -28,12 +29,9 @@ RTOL = 0.01  # unless told
 COARSE = 0.6  # first step that is tried, in units of the fastest relaxation time
 OFTEN = 0.2  # and the most that x changes by an example's own instants in it, v/α
 LARGEST = 2.5  # step that can be asked for, in units of that one
-START = 3.0  # until when steps are shorter, in units of the fastest relaxation time
-MOST_STEPS = {"online": 20_000, "batch": 4000}
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
 ROUNDS = 5  # of choosing step and samples
-LEAST = 5  # examples per cell of the past
 FIRST = 2000  # examples of each population at first, if an accuracy is to be reached
 
 
@@ -123,6 +121,11 @@ class DMFT:
     ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t with their errors; C and G if asked for."""
         names = (*CURVES, "C", "G") if two_time else CURVES
+        if two_time and problem.batch_share:
+            raise ValueError(
+                f"DMFT() has no C and G (`two_time`) for `batch_share` = {problem.batch_share:g}: "
+                f"use method Simulation(n=500, samples=100)"
+            )
         if two_time:
             memory.require(16 * 8 * t.size**2, "take fewer `times`", self.memory * 1e9)
 
@@ -193,12 +196,12 @@ class DMFT:
         if reason:
             raise ValueError(reason)
         step = self._step(problem) / (1 if self.dt else 2)
-        plan = self._plan(problem, np.array([time]), CURVES, dict, step)
-        size = max(count, least(plan))
+        plan = make_plan(problem, np.array([time]), CURVES, dict, step)
+        size = max(count, plan.least)
         self._threads(problem, plan, size)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))
         rule = compiled_rule(problem.rule, slope=problem.mode == "batch")
-        run = lead(problem, rule, size, plan.grid, plan.keep, rng, split=False)[0]
+        run = lead(problem, rule, size, plan, rng, split=False)[0]
         if not np.isfinite(run.at(plan.t, plan.clock.w)["Q"][0]):
             raise ValueError(f"learning has diverged before `time` = {time:g}: no distribution")
         y, target = run.examples[:2]
@@ -217,12 +220,12 @@ class DMFT:
         dt, samples = self._step(problem), self.samples or SAMPLES
         jump = jumps(problem.rule, problem.data.task)  # then the order of the step is not quite 2
         if rtol is not None:
-            samples = POPULATIONS * max(FIRST, least(self._plan(problem, t, names, finish, dt)))
+            samples = POPULATIONS * max(FIRST, make_plan(problem, t, names, finish, dt).least)
         found: Measured = {}
         for _ in range(ROUNDS):
             try:
                 found, how = self._populations(
-                    problem, self._plan(problem, t, names, finish, dt), samples, progress
+                    problem, make_plan(problem, t, names, finish, dt), samples, progress
                 )
             except ValueError:
                 if not found:
@@ -250,13 +253,13 @@ class DMFT:
         from manypass.simulation.kernels import compiled_rule
 
         size = -(-samples // POPULATIONS)
-        if size < least(plan):
+        if size < plan.least:
             raise ValueError(
-                f"`samples` = {samples} is too few for {plan.grid.size - 1} time steps: at least "
-                f"{least(plan) * POPULATIONS}, or a larger `dt`"
+                f"`samples` = {samples} is too few for {plan.grid.t.size - 1} time steps: at least "
+                f"{plan.least * POPULATIONS}, or a larger `dt`"
             )
         rule = compiled_rule(problem.rule, slope=problem.mode == "batch")
-        threads, dt = self._threads(problem, plan, size), float(np.diff(plan.grid).max())
+        threads, dt = self._threads(problem, plan, size), float(np.diff(plan.grid.t).max())
 
         def work(i: int) -> Any:
             rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(i,)))
@@ -293,37 +296,20 @@ class DMFT:
 
     def _step(self, problem: Problem) -> float:
         coarse = COARSE / fastest(problem) / (1 + jumps(problem.rule, problem.data.task))
+        if problem.batch_share:  # one step is one batch
+            if self.dt is not None:
+                raise ValueError(f"`dt` is one batch where `batch_share` > 0, got {self.dt:g}")
+            return problem.batch_share * problem.teacher.alpha
         if problem.mode == "online":  # few are learned twice in a step
             coarse = min(coarse, OFTEN * problem.data.alpha / problem.rate)
         return min(self.dt, LARGEST * coarse) if self.dt else coarse
 
-    def _plan(self, problem: Problem, t: Array, names: Any, finish: Any, dt: float) -> Plan:
-        """Make a grid; refuse one that is too fine."""
-        clock = Clock(START / fastest(problem))
-        end = max(float(t[-1]), 1e-6 * clock.start)  # only t = 0 asked for
-        steps = math.ceil(end / dt * (1 - 1e-9))
-        if steps > MOST_STEPS[problem.mode]:
-            raise ValueError(
-                f"`dt` = {dt:.3g} makes {steps} time steps up to t = {end:g}, more than "
-                f"{MOST_STEPS[problem.mode]}: take a larger `dt` or earlier `times`"
-            )
-        if problem.mode == "batch":
-            grid = np.linspace(0, end, even_steps(t, max(steps, FEWEST)) + 1)
-        else:
-            grid = clock.times(dt, np.append(t, end) if "C" in names else np.array([end]))
-        return Plan(t, grid, clock, tuple(names), finish)
-
     def _threads(self, problem: Problem, plan: Plan, size: int) -> int:
         """How many populations fit into memory at once; none is refused with the number."""
-        steps, cells = plan.grid.size - 1, 3 * least(plan) / LEAST  # on both grids, and halves
-        needed = size * (8 * cells + 200) + 16 * plan.keep.size**2
+        steps, cells = plan.grid.t.size - 1, 3 * plan.cells  # on both grids, and halves
+        needed = size * (8 * cells + 200) + 16 * plan.grid.keep.size**2
         if problem.mode == "batch":
             needed = size * (48 * steps + 64) + 12 * 8 * steps**2
         remedy = "take fewer `samples`, a larger `dt` or earlier `times`, or allow more `memory`"
         free = memory.require(needed, remedy, self.memory * 1e9)
         return max(1, min(self.threads or os.cpu_count() or 1, int(free // needed)))
-
-
-def least(plan: Plan) -> int:
-    """Examples without which a population says nothing: some for each cell of the past."""
-    return int(LEAST * 4 * math.log2(plan.grid.size))

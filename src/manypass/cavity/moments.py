@@ -26,39 +26,65 @@ FAST: dict[str, Any] = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
-DRIVE, SQUARE, SLOPE, MISSED = range(4)  # ⟨yF⟩, ⟨F²⟩, ⟨F′⟩, E_t
+DRIVE, SQUARE, MISSED, MEASURED = range(4)  # ⟨yF⟩ and ⟨F²⟩ that drive; E_t and ⟨F²⟩ as they are
 SHIFTS = (np.arange(64) + 0.5) / 64 - 0.5
 NODES = np.arange(8) - 3.5 + SHIFTS[:, None]
 WEIGHTS = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum(axis=1, keepdims=True)
-NONE = 1e-9  # spread of h at t = 0⁺: on which side of a threshold an example will be is open
+NONE = 1e-18  # variance of h at t = 0⁺: on which side of a threshold an example will be is open
+
+
+@njit(**FAST)
+def averaged(force, parameters, x, aim, variance, shift):  # type: ignore[no-untyped-def]
+    """⟨F⟩, ⟨F′⟩, ⟨F²⟩ over what is Gaussian around x; without a variance no slope is seen."""
+    if variance <= 0:
+        F = force(x, aim, *parameters)
+        return F, 0.0, F * F
+    s, nodes, weights = math.sqrt(variance), NODES[shift % 64], WEIGHTS[shift % 64]
+    F, rise, square = 0.0, 0.0, 0.0
+    for q in range(nodes.size):
+        at = force(x + s * nodes[q], aim, *parameters)
+        F += weights[q] * at
+        rise += weights[q] * nodes[q] * at
+        square += weights[q] * at * at
+    return F, rise / s, square
+
+
+@njit(**FAST)
+def missed(x, aim, variance, classify):  # type: ignore[no-untyped-def]
+    """Mean error of an example, over what is Gaussian around x."""
+    if not classify:
+        return 0.5 * ((aim - x) ** 2 + variance)
+    if variance > 0:
+        return 0.5 * math.erfc(aim * x / math.sqrt(2 * variance))
+    return 0.5 * (1 - np.sign(x * aim))
 
 
 @njit(**FAST)
 def online(i, line, past, cells, examples, instants, last, rule, classify):  # type: ignore[no-untyped-def]
     """Return averages at t_i, the activations, and the forces learned right after t_i.
 
-    The averages are ⟨y(F − mh)⟩, ⟨F²⟩, E_t; by cell ⟨(F − mh) z_c⟩ and ⟨F e_c⟩; and ⟨f_n e_c⟩ of
-    the newest cell, where e is still f. The multiple m of h is known exactly: subtracting it
-    lessens the noise. `line` is t_i, R, m, v; `cells` are A, G and when the cells begin; `last`
-    is when an example was learned last.
+    The averages are ⟨y(F − mh)⟩, ⟨F²⟩, E_t; by cell ⟨(F − mh) z_c⟩ and ⟨F e_c⟩, of the newest cell
+    ⟨F f⟩. The multiple m of h is known exactly: subtracting it lessens the noise. `line` is t_i, R,
+    m, v; `cells` are A, the coefficients of e in x − h, and when the cells begin; `last` is when an
+    example was learned last.
     """
-    (t, R, m, v), (z, e, f), (A, G, begin) = line, past, cells
+    (t, R, m, v), (z, e), (A, B, begin) = line, past, cells
     (y, target), (before, after), (parameters, force) = examples, instants, rule
     n = A.size
-    one, E, P, S = np.zeros(3), np.zeros(n), np.zeros(n), np.zeros(n)
+    one, E, P, S = np.zeros(4), np.zeros(n), np.zeros(n), np.zeros(n)
     slope, fresh = np.zeros(n + 1), np.zeros(n + 1)
     for c in range(n - 1, -1, -1):
         fresh[c] = fresh[c + 1] + A[c] ** 2  # variance of h from the normals since c
-    a, g, zero = A.astype(np.float32), (v * G).astype(np.float32), np.float32(0)
+    a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)
     part_E, part_P = np.zeros(n, np.float32), np.zeros(n, np.float32)
     activations, new = np.empty(y.size), np.zeros(y.size, np.float32)
     for k in range(y.size):
-        zk, ek, fk, aim = z[k], e[k], f[k], target[k]
+        zk, ek, aim = z[k], e[k], target[k]
         old = np.searchsorted(begin, last[k])  # cells that began before
         noise, own, rest = zero, zero, zero
         for c in range(n):
             noise += a[c] * zk[c]
-            own += g[c] * fk[c]
+            own += b[c] * ek[c]
         for c in range(old, n):
             rest += a[c] * zk[c]
         h = R * y[k] + noise - rest
@@ -67,39 +93,22 @@ def online(i, line, past, cells, examples, instants, last, rule, classify):  # t
             x, h, old, spread, rest, last[k] = x + rest, h + rest, n, 0.0, zero, t
             for _ in range(before[k]):
                 F = force(x, aim, *parameters)
-                fk[n - 1] += F
                 ek[n - 1] += F
-                x += g[n - 1] * F
-        F, square = force(x, aim, *parameters), 0.0
-        if spread > 0 or i == 0:
-            nodes, weights = NODES[(i + k) % 64], WEIGHTS[(i + k) % 64]
-            F, rise, s = 0.0, 0.0, max(math.sqrt(spread), NONE)
-            for q in range(nodes.size):
-                at = force(x + s * nodes[q], aim, *parameters)
-                F += weights[q] * at
-                rise += weights[q] * nodes[q] * at
-                square += weights[q] * at * at
-            slope[old] += rise / s - m
-        else:
-            square = F * F
-            slope[old] -= m
+                x += b[n - 1] * F
+        F, rise, square = averaged(force, parameters, x, aim, spread if i else NONE, i + k)
+        slope[old] += rise - m
         one[DRIVE] += y[k] * (F - m * h)
         one[SQUARE] += square
-        if not classify:
-            one[2] += 0.5 * ((aim - x) ** 2 + spread)
-        elif spread > 0:
-            one[2] += 0.5 * math.erfc(aim * x / math.sqrt(2 * spread))
-        else:
-            one[2] += 0.5 * (1 - np.sign(x * aim))
+        one[MISSED] += missed(x, aim, spread, classify)
         residual, mean = np.float32(F - m * h), np.float32(F)
         for c in range(n):
             part_E[c] += residual * zk[c]
             part_P[c] += mean * ek[c]
         for c in range(old, n):
             part_E[c] -= residual * zk[c]
-        if n > 0 and fk[n - 1] != 0:
+        if n > 0 and ek[n - 1] != 0:
             for c in range(n):
-                S[c] += fk[n - 1] * ek[c]
+                S[c] += ek[n - 1] * ek[c]
         if k % 256 == 255 or k == y.size - 1:  # single precision is for short sums
             for c in range(n):
                 E[c] += part_E[c]
@@ -113,7 +122,7 @@ def online(i, line, past, cells, examples, instants, last, rule, classify):  # t
                 F = force(x, aim, *parameters)
                 new[k] += F
                 x += v * F
-    total = 0.0
+    one[MEASURED], total = one[SQUARE], 0.0
     for c in range(n):  # to what is fresh, F responds by its mean slope
         total += slope[c]
         E[c] += A[c] * total

@@ -30,18 +30,27 @@ class Online:
     """
 
     def __init__(
-        self, problem: Problem, rule: Any, examples: tuple[Array, Array], per: float, keep: Array
+        self,
+        problem: Problem,
+        rule: Any,
+        examples: tuple[Array, Array],
+        per: float,
+        keep: Array,
+        ends: Array | None = None,
     ) -> None:
         self.problem, self.rule, self.examples, self.keep = problem, rule, examples, keep
         y, target = examples
-        self.past = Past(y.size, np.stack([np.ones(y.size), y, target], axis=1), per, keep.size)
+        known = np.stack([np.ones(y.size), y, target], axis=1)
+        self.ends = np.zeros(0) if ends is None else ends
+        self.past = Past(problem, known, per, keep.size, epochs=ends is not None)
         self.last = np.zeros(y.size)
         self.t = self.d = self.m = self.R = 0.0
+        self.new = np.zeros(y.size, np.float32)  # forces learned right after now
         self.pair = 0.0  # ⟨F f⟩ of the newest cell
         self.C, self.G = np.zeros((2, keep.size, keep.size))
         self.kept = np.zeros(keep.size)
         none = np.zeros(y.size, np.int64)
-        look = self._look(0, 0.0, np.zeros(0), np.zeros(0), (none, none))
+        look = self._look(0, 0.0, np.zeros(0), (none, none))
         self.one = self.before = look[0]  # ⟨yF⟩ − mR, F2, E_t now and a step before
         self.curves: list[tuple[float, ...]] = []
         self._record(np.zeros(0))
@@ -59,21 +68,21 @@ class Online:
         one = self.one + ratio * (self.one - self.before)
         one[1] = max(one[1], self.one[1] / 2)
         E_then, P_then = E + ratio * (E - E_before), P + ratio * (P - P_before)
-        E_then[n] = math.sqrt(ratio) * E[n - 1] if n else 0.0
         self.pair *= ratio
-        R, A_then = self._advance(d, self.m, one, E_then, P_then)
+        self._push(d, one[1], P_then)
+        if n:  # the same slope
+            E_then[n] = E[n - 1] / past.rows[0, n - 1] * past.L[n, n]
+        R, A_then = self._advance(d, self.m, one, E_then)
         self.t = t
-        G = past.response(A_then)
-        one, E_then, P_then, S = self._look(len(self.curves), R, A_then, G, (before, after))
-        self.pair, noise = P_then[n], 2 * self.problem.temperature * d
-        past.complete(self.problem.rate * math.sqrt(self.problem.data.alpha), S, P_then, noise)
-        change = (one[0] * R + E_then @ A_then) / (R**2 + A_then @ A_then)
-        E_then -= change * A_then
-        one[0] -= change * R
-        R, A_then = self._advance(d, self.m + change, one, E_then, P_then)
+        one, E_then, P_then, S = self._look(len(self.curves), R, A_then, (before, after))
+        self.pair = P_then[n]
+        m = self._regress(R, A_then, one, E_then)
+        self._push(d, one[1], P_then)
+        R, A_then = self._advance(d, m, one, E_then)
+        past.complete(S, P_then)
         past.rows[:5, : n + 1] = A_then, E_then, E, P_then, P
         past.rows[[2, 4], n] = E_then[n], P_then[n]  # had no past: take them as constant
-        self.R, self.m, self.d, self.one, self.before = R, self.m + change, d, one, self.one
+        self.R, self.m, self.d, self.one, self.before = R, m, d, one, self.one
         self._record(A_then)
         past.merge(self.t)
         return float(max(self.curves[-1][2:4]))
@@ -81,43 +90,56 @@ class Online:
     def at(self, t: Array, scale: Any) -> Measured:
         """R, Q, F2, Et at the times; C and G if they were kept; inf where they have diverged."""
         grid, *values = np.array(self.curves).T
-        out = at(t, scale, grid, dict(zip(("R", "Q", "F2", "Et"), values, strict=True)))
+        curves = dict(zip(("R", "Q", "F2", "Et"), values, strict=True))
+        out = at(t, scale, grid, curves, self.ends)
         if self.keep.size:
             self.C[np.isinf(out["Q"])] = self.C[:, np.isinf(out["Q"])] = np.inf
             self.G[np.isinf(out["Q"])] = np.inf
             out |= {"C": self.C, "G": self.G}
         return out
 
-    def _advance(self, d: float, m: float, one: Array, E: Array, P: Array) -> tuple[float, Array]:
-        """R and A a step on, given the averages there; the push in between goes into L.
+    def _push(self, d: float, F2: float, P: Array) -> None:
+        """Put the push of this step into L, given ⟨F²⟩ and ⟨F e⟩ at its end.
 
         Which example comes next is never known, only the mean force, of variance ⟨F²⟩/α.
         """
-        v, past, n = self.problem.rate, self.past, E.size - 1
-        alpha, F2 = self.problem.data.alpha, (self.one[1] + one[1]) / 2
-        A, E_now, _, P_now = past.rows[:4, : n + 1]
+        v, past, n = self.problem.rate, self.past, P.size - 1
+        alpha, F2 = self.problem.data.alpha, (self.one[1] + F2) / 2
         push, known = past.L[n], v**2 * d**2 / alpha * F2
-        push[:n] = v * d / math.sqrt(alpha) * (P_now[:n] + P[:n]) / 2
+        push[:n] = v * d / math.sqrt(alpha) * (past.rows[3, :n] + P[:n]) / 2
         whole = max(v**2 * d * (F2 + self.pair), known) + 2 * self.problem.temperature * d
         # Where all is learned nothing pushes any more, and a response to nothing is no number.
         least = 1e-9 * whole + 1e-10 * self.curves[-1][2] + 1e-24
         push[n] = math.sqrt(max(whole - push[:n] @ push[:n], least))
+
+    def _advance(self, d: float, m: float, one: Array, E: Array) -> tuple[float, Array]:
+        """R and A a step on, given the averages there and the push in between."""
+        v, n = self.problem.rate, E.size - 1
+        A, E_now = self.past.rows[:2, : n + 1]
+        push = self.past.L[n, : n + 1]
         q = v * d * (self.problem.decay - (self.m + m) / 2)
         keep, now, then = line_weights(q)
         R = keep * self.R + v * d * (now * self.one[0] + then * one[0])
-        A = keep * A + v * d * (now * E_now + then * E) + (now + then) * push[: n + 1]
+        A = keep * A + v * d * (now * E_now + then * E) + (now + then) * push
         # What is independent within the step comes through in mean square.
         A[n] += push[n] * (math.sqrt(sum(line_weights(2 * q)[1:])) - now - then)
         return R, A
 
-    def _look(self, i: int, R: float, A: Array, G: Array, instants: Any) -> Any:
-        line = (self.t, R, self.m, self.problem.rate)
-        past, n = self.past, A.size
+    def _regress(self, R: float, A: Array, one: Array, E: Array) -> float:
+        """Return m of F on h = R y + Σ A z; take the rest of it out of what was measured."""
+        size = R**2 + A @ A
+        change = (one[0] * R + E @ A) / size if size else 0.0
+        E -= change * A
+        one[0] -= change * R
+        return float(self.m + change)
+
+    def _look(self, i: int, R: float, A: Array, instants: Any) -> Any:
+        past = self.past
         *found, self.x, self.new = moments.online(
             i,
-            line,
-            (past.z, past.e, past.f),
-            (A, G, past.begin[:n]),
+            (self.t, R, self.m, self.problem.rate),
+            (past.z, past.e),
+            (A, past.own(A, complete=False), past.begin[: A.size]),
             self.examples,
             instants,
             self.last,
@@ -128,7 +150,8 @@ class Online:
 
     def _record(self, A: Array) -> None:
         """Keep the curves and, at a time that was asked for, C and G."""
-        self.curves.append((self.t, self.R, self.R**2 + float(A @ A), *self.one[1:]))
+        F2, Et = self.one[moments.MEASURED], self.one[moments.MISSED]
+        self.curves.append((self.t, self.R, self.R**2 + float(A @ A), F2, Et))
         for k in np.flatnonzero(self.keep == self.t):
             rows, n = self.past.rows[5:], A.size
             rows[k, :n], self.kept[k] = A, self.R

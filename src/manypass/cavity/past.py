@@ -3,8 +3,9 @@
 The push of all other examples in cell c is ζ_c = Σ_d L_cd z_d with independent normals z, and f_c
 is the sum of the forces with which an example itself was learned there. Then
 h = R y + Σ_c A_c z_c and x = h + v Σ_c G_c f_c with A = G L.
-Pushes have covariance v²α⟨f f⟩ + 2TΔ: as z is to ζ, orthonormal combinations e of the f are to
-v√α f, and the push of a force F is Σ_c (vΔ/√α)⟨F e_c⟩ z_c and something new.
+Pushes have covariance v²α⟨f f⟩ + 2TΔ: e with v√α f_c = Σ_d L_cd e_d are to the forces what z are
+to the pushes. The push of a force F is Σ_c (vΔ/√α)⟨F e_c⟩ z_c and something new, and
+x = h + Σ_c A_c e_c/√α: nothing has to be inverted.
 Two cells become one when they lie far enough back. The number of cells grows as log t, so that
 time grows as t.
 """
@@ -19,22 +20,31 @@ from numpy.typing import NDArray
 from manypass.cavity.tables import FAST
 from manypass.checks import Array
 from manypass.compiling import njit
+from manypass.problem import Problem
 
 PUSHES = 0.5  # what must be left of the push of a cell when a direction is given up
 
 
 class Past:
-    """Cells, z, e and f of every example, and vectors over the cells.
+    """Cells, z and e of every example, and vectors over the cells.
 
-    The latter are coefficients of z or e: A, what is measured, and what is kept of A.
+    The latter are coefficients of z or e: A, what is measured, what is kept of A, and, where every
+    example is learned once an epoch, what a force in each cell of this epoch is in terms of e. The
+    forces of this epoch come into e when it ends: until then an example is as if its turn were
+    still to come.
     """
 
-    def __init__(self, size: int, known: Array, per: float, kept: int) -> None:
+    def __init__(
+        self, problem: Problem, known: Array, per: float, kept: int, epochs: bool = False
+    ) -> None:
+        self.problem = problem
         self.per, self.count = per, 0
+        self.first, self.start = 0, 0.0 if epochs else math.inf  # of this epoch
         self.base = np.linalg.qr(known)[0].astype(np.float32)
-        self.z, self.e, self.f = np.zeros((3, size, 16), np.float32)
+        self.z, self.e = np.zeros((2, len(known), 16), np.float32)
         self.begin, self.end = np.zeros((2, 16))
         self.L, self.rows = np.zeros((16, 16)), np.zeros((5 + kept, 16))
+        self.sources = slice(5 + kept, None)
 
     def append(
         self, z: NDArray[np.float32], f: NDArray[np.float32], begin: float, end: float
@@ -50,22 +60,44 @@ class Past:
         old = self.z[:, :n]
         z -= old @ ((z @ old) / np.float32(z.size))
         self.z[:, n] = z * np.float32(math.sqrt(z.size / float(z @ z)))
-        self.f[:, n], self.begin[n], self.end[n] = f, begin, end
         self.e[:, n] = f  # until all forces in the cell are known
+        self.begin[n], self.end[n], self.count = begin, end, n + 1
         self.L[n], self.L[:, n], self.rows[:, n] = 0.0, 0.0, 0.0
-        self.count += 1
+        if self.start < math.inf:
+            source = self.sources.start + n - self.first
+            if source == len(self.rows):
+                self.rows = np.pad(self.rows, ((0, 16), (0, 0)))
+            self.rows[source, n] = 1.0
 
-    def complete(self, scale: float, S: Array, P: Array, noise: float) -> None:
+    def complete(self, S: Array, P: Array) -> None:
         """Make e of the forces in the last cell, given S = ⟨f_n e⟩; P = ⟨F e⟩ as well.
 
-        Noise of that variance belongs to the push, but to no force.
+        Noise belongs to the push, but to no force.
         """
-        n = self.count - 1
+        problem, n = self.problem, self.count - 1
+        scale = problem.rate * math.sqrt(problem.data.alpha)
+        noise = 2 * problem.temperature * (self.end[n] - self.begin[n])
         along = scale * S[:n]
         size = math.sqrt(max(scale**2 * S[n] + noise - along @ along, 1e-9 * noise + 1e-30))
-        rest = np.append(-along, scale) / size
-        self.e[:, n] = self.e[:, : n + 1] @ rest.astype(np.float32)
-        P[n] = P @ rest
+        inverse = np.append(-along, scale) / size
+        self.e[:, n] = self.e[:, : n + 1] @ inverse.astype(np.float32)
+        P[n] = P @ inverse
+        self.rows[self.sources, n] = self.rows[self.sources, : n + 1] @ inverse
+
+    def turn(self, where: NDArray[np.int64], forces: Array, now: float) -> None:
+        """End an epoch, in which examples were learned in some cell of it with some force."""
+        n, sources = self.count, self.rows[self.sources]
+        self.e[:, :n] += sources[where, :n] * forces[:, None]
+        self.first, self.start, sources[:] = n, now, 0.0
+
+    def own(self, A: Array, complete: bool) -> Array:
+        """Coefficients of e in x − h = v Σ G f; in a last cell that is not complete, of f."""
+        own, n = A / math.sqrt(self.problem.data.alpha), A.size - 1
+        if A.size and not complete:
+            G = A[n] / self.L[n, n]
+            own[:n] -= G / math.sqrt(self.problem.data.alpha) * self.L[n, :n]
+            own[n] = self.problem.rate * G
+        return own
 
     def response(self, A: Array) -> Array:
         """G = A L⁻¹ on the cells."""
@@ -75,6 +107,7 @@ class Past:
         """Unite neighbours that together are shorter than their distance from now, over `per`."""
         n = self.count
         near = self.end[1:n] - self.begin[: n - 1] <= (now - self.end[1:n]) / self.per
+        near &= self.end[1:n] <= self.start
         if near.any():
             self._join(int(near.argmax()))
             self.merge(now)
@@ -102,14 +135,15 @@ class Past:
         for columns in (L, self.rows):
             columns[:, a : a + 2] = columns[:, three] @ turn
             columns[:, a + 2 : n - 1] = columns[:, a + 3 : n]
-        unite(self.z, self.e, self.f, a, n, turn.astype(np.float32))
+        unite(self.z, self.e, a, n, turn.astype(np.float32))
         self.end[a : n - 1] = self.end[a + 1 : n]
         self.begin[a + 1 : n - 1] = self.begin[a + 2 : n]
         self.count -= 1
+        self.first -= 1
 
     def _grow(self) -> None:
         more = self.begin.size // 2
-        for name in ("z", "e", "f", "rows"):
+        for name in ("z", "e", "rows"):
             setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, more))))
         for name in ("begin", "end", "L"):
             setattr(self, name, np.pad(getattr(self, name), (0, more)))
@@ -127,8 +161,8 @@ def solve_transposed(L, b):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
-def unite(z, e, f, a, n, turn):  # type: ignore[no-untyped-def]
-    """Turn columns a, b, c of z and e into two, and add a and b of f; those behind move up."""
+def unite(z, e, a, n, turn):  # type: ignore[no-untyped-def]
+    """Turn columns a, b, c of z and e into two; those behind move up."""
     for k in range(len(z)):
         for row in (z[k], e[k]):
             x, y, w = row[a], row[a + 1], row[a + 2]
@@ -136,7 +170,3 @@ def unite(z, e, f, a, n, turn):  # type: ignore[no-untyped-def]
             row[a + 1] = turn[0, 1] * x + turn[1, 1] * y + turn[2, 1] * w
             for c in range(a + 2, n - 1):
                 row[c] = row[c + 1]
-        forces = f[k]
-        forces[a] += forces[a + 1]
-        for c in range(a + 1, n - 1):
-            forces[c] = forces[c + 1]

@@ -1,0 +1,86 @@
+"""The hot loop of epochs: lead a population to t_i, where every example is learned once an epoch.
+
+Who is learned at t has not been learned in this epoch. Averages that drive are over
+x̂(t_i) = h(t_i) + Σ_c A_c e_c/√α of earlier epochs, every example as if its turn were now; averages
+that are measured are over x = x̂ + v G F, with the force of this epoch where it has been learned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manypass.cavity.moments import DRIVE, FAST, MEASURED, MISSED, NONE, SQUARE, averaged, missed
+from manypass.compiling import njit
+
+
+@njit(**FAST)
+def epoch(i, line, past, cells, examples, instants, present, last, rule, classify):  # type: ignore[no-untyped-def]
+    """Return averages at t_i and the activations; those whose turn it is are learned.
+
+    The averages are ⟨y(F̂ − mh)⟩, ⟨F̂²⟩, E_t, ⟨F²⟩, by cell ⟨(F̂ − mh) z_c⟩ and ⟨F̂ e_c⟩, all with F̂
+    over those whose turn it may be: `who`. `line` is t_i, R, m; `cells` are A, the
+    coefficients of e in x̂ − h, and when the cells begin; `last` is when an example was learned
+    last in earlier epochs. `present` is this epoch: the response to a force in each of its cells,
+    and by example in which of them it was learned (−1: not yet), with which force and when. What is
+    learned `before` t_i is in x, what is learned `after` is not.
+    """
+    (t, R, m), (z, e), (A, B, begin) = line, past, cells
+    (y, target), (who, before, after), (parameters, force) = examples, instants, rule
+    response, where, forces, when = present
+    n, count = A.size, 0
+    one, E, P = np.zeros(4), np.zeros(n), np.zeros(n)
+    slope, fresh = np.zeros(n + 1), np.zeros(n + 1)
+    for c in range(n - 1, -1, -1):
+        fresh[c] = fresh[c + 1] + A[c] ** 2  # variance of h from the normals since c
+    a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)
+    part_E, part_P = np.zeros(n, np.float32), np.zeros(n, np.float32)
+    activations = np.empty(y.size)
+    for k in range(y.size):
+        zk, ek, aim = z[k], e[k], target[k]
+        old = np.searchsorted(begin, last[k])  # cells that began before
+        noise, own, rest = zero, zero, zero
+        for c in range(n):
+            noise += a[c] * zk[c]
+            own += b[c] * ek[c]
+        for c in range(old, n):
+            rest += a[c] * zk[c]
+        h = R * y[k] + noise - rest
+        x, spread = h + own, fresh[old]
+        F, rise, square = averaged(force, parameters, x, aim, spread if i else NONE, i + k)
+        if who[k]:
+            count += 1
+            slope[old] += rise - m
+            one[DRIVE] += y[k] * (F - m * h)
+            one[SQUARE] += square
+            residual, mean = np.float32(F - m * h), np.float32(F)
+            for c in range(n):
+                part_E[c] += residual * zk[c]
+                part_P[c] += mean * ek[c]
+            for c in range(old, n):
+                part_E[c] -= residual * zk[c]
+        often = before[k] + after[k]
+        if often > 0:
+            forces[k], when[k] = often * force(x + rest, aim, *parameters), t
+            where[k] = response.size - (before[k] > 0)
+        if 0 <= where[k] < response.size:  # x is not as if it had not been learned
+            x += rest + response[where[k]] * forces[k]
+            recent, rest = np.searchsorted(begin, when[k]), zero
+            for c in range(recent, n):
+                rest += a[c] * zk[c]
+            x, spread = x - rest, fresh[recent]
+            square = averaged(force, parameters, x, aim, spread, i + k)[2]
+        one[MEASURED] += square
+        one[MISSED] += missed(x, aim, spread, classify)
+        activations[k] = x + rest
+        if k % 256 == 255 or k == y.size - 1:  # single precision is for short sums
+            for c in range(n):
+                E[c] += part_E[c]
+                P[c] += part_P[c]
+                part_E[c] = part_P[c] = zero
+    total = 0.0
+    for c in range(n):  # to what is fresh, F responds by its mean slope
+        total += slope[c]
+        E[c] += A[c] * total
+    for q in (DRIVE, SQUARE):
+        one[q] *= y.size / max(count, 1)
+    return one / y.size, E / max(count, 1), P / max(count, 1), activations

@@ -1,0 +1,145 @@
+"""Times that the populations go through: two grids, epochs, batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from manypass.cavity.settling import fastest
+from manypass.checks import Array
+from manypass.ensemble import Measured
+from manypass.orders import steps_by
+from manypass.problem import Problem
+
+FEWEST = 16  # steps, so that the grid of twice the step can still be interpolated
+IN_EPOCH = 8  # steps in an epoch, for the same reason
+START = 3.0  # until when steps are shorter, in units of the fastest relaxation time
+MOST_STEPS = {"online": 20_000, "batch": 4000}
+LEAST = 5  # examples per cell of the past
+IN_TURN = 40  # examples that are learned in a step, where it matters who they are
+# A cell is at most this fraction of its age; on the coarser grid half of it. In a fixed order the
+# correlation of pushes has kinks at whole epochs, just where they matter.
+WIDEST = {"replacement": 4.0, "reshuffled": 4.0, "fixed": 40.0, "batches": 40.0}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Times, every second of which makes a grid too, and those at which C and G are kept.
+
+    Where there are epochs, when they end, and how many steps an epoch has.
+    """
+
+    t: Array
+    keep: Array
+    ends: Array = field(default_factory=lambda: np.zeros(0))
+    longest: int = 0
+
+
+@dataclass(frozen=True)
+class Clock:
+    """t = w²/(w + start), w even: curves that start as √t are smooth functions of w."""
+
+    start: float
+
+    def w(self, t: Any) -> Any:
+        """Return w at a time."""
+        return (t + np.sqrt(t * (t + 4 * self.start))) / 2
+
+    def times(self, step: float, stops: Array, least: int = 1) -> Array:
+        """Return times of which every second makes a grid too; all stops are on both.
+
+        Steps are shorter at first, and reach the given one when t ≫ start.
+        """
+        edges, out = np.unique(np.append(0.0, stops)), [0.0]
+        step = min(step, self.w(edges[-1]) / FEWEST)
+        for low, high in pairwise(edges):
+            a, b = self.w(low), self.w(high)
+            count = max(math.ceil((b - a) / (2 * step) * (1 - 1e-9)), least if low else 4)
+            w = np.linspace(a, b, 2 * count + 1)[1:-1]
+            out.extend([*(w**2 / (w + self.start)), high])
+        return np.array(out)
+
+
+def epochs(clock: Clock, step: float, alpha: float, end: float, keep: Array) -> Grid:
+    """Every epoch has the same grid; what is kept is on it."""
+    count = math.ceil(end / alpha * (1 - 1e-9))
+    starts, stops = alpha * np.arange(count), np.append(keep, end)
+    phases = np.unique(np.round(np.append(stops / alpha % 1.0, 1.0), 9))
+    step, fewest = min(step, alpha / IN_EPOCH), 1 if keep.size else 4
+    phases = clock.times(step, alpha * phases[phases > 0], fewest)
+    t = np.append(0.0, (starts[:, None] + phases[1:]).ravel())
+    t[np.abs(t - stops[:, None]).argmin(axis=1)] = stops  # but for rounding
+    ends = t[:: phases.size - 1][1:]
+    return Grid(t[t <= end], keep, ends[ends <= end], phases.size - 1)
+
+
+def batches(problem: Problem, end: float) -> Grid:
+    """One step is one batch, up to the last that is complete."""
+    alpha, share = problem.teacher.alpha, problem.batch_share
+    t = alpha * share * np.arange(steps_by(problem, np.array([end]))[0] + 1)
+    longest = 1 if problem.sequence == "replacement" else round(1 / share)
+    return Grid(t, np.zeros(0), t[::longest][1:], longest)
+
+
+def even_steps(t: Array, fewest: int) -> int:
+    """Return an even number of equal steps; if not too dear, such that all times are on them."""
+    for parts in range(2, fewest + 1, 2):
+        edges = t * (parts / 2 / max(t[-1], 1e-300))
+        if np.abs(edges - np.rint(edges)).max() < 1e-6:
+            return parts * -(-fewest // parts)
+    return 2 * -(-fewest // 2)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to compute: times t from curves on a grid, and what to make of them."""
+
+    t: Array
+    grid: Grid
+    clock: Clock
+    names: tuple[str, ...]
+    finish: Callable[[Measured], Measured]
+    widest: float
+
+    @property
+    def cells(self) -> int:
+        """How many cells of the past there will be."""
+        steps = self.grid.t.size
+        return min(steps, int(self.widest * math.log2(steps)) + self.grid.longest)
+
+    @property
+    def least(self) -> int:
+        """Examples without which a population says nothing: some for each cell of the past."""
+        return max(LEAST * self.cells, IN_TURN * self.grid.longest)
+
+
+def make_plan(
+    problem: Problem, t: Array, names: Any, finish: Callable[[Measured], Measured], dt: float
+) -> Plan:
+    """Make a grid; refuse one that is too fine."""
+    clock, alpha, order = Clock(START / fastest(problem)), problem.teacher.alpha, problem.sequence
+    end = max(float(t[-1]), 1e-6 * clock.start)  # only t = 0 asked for
+    keep = t if "C" in names else np.zeros(0)
+    shuffled = order != "replacement" and not problem.batch_share
+    steps = math.ceil(end / (min(dt, alpha / IN_EPOCH) if shuffled else dt) * (1 - 1e-9))
+    if steps > MOST_STEPS[problem.mode]:
+        why = f" (at least {IN_EPOCH} in every epoch)" if shuffled else ""
+        raise ValueError(
+            f"`dt` = {dt:.3g} makes {steps} time steps{why} up to t = {end:g}, more than "
+            f"{MOST_STEPS[problem.mode]}: take a larger `dt` or earlier `times`"
+        )
+    if problem.mode == "batch":
+        grid = Grid(np.linspace(0, end, even_steps(t, max(steps, FEWEST)) + 1), keep)
+    elif problem.batch_share:
+        grid = batches(problem, end)
+    elif shuffled:
+        grid = epochs(clock, dt, alpha, end, keep)
+    else:
+        grid = Grid(clock.times(dt, np.append(keep, end)), keep)
+    widest = WIDEST["batches" if problem.batch_share else order]
+    return Plan(t, grid, clock, tuple(names), finish, widest)

@@ -195,7 +195,7 @@ def test_an_order_is_served_or_refused_by_name(who, data, order):
     with pytest.raises(ValueError, match=rf"does not serve `{name}` = {shown}") as refused:
         ask(problem)
     settings = "samples=100" if data is GIVEN else "n=500, samples=100"
-    assert str(refused.value).endswith(f"method Simulation({settings})")
+    assert str(refused.value).endswith(f" Simulation({settings})")
 
 
 @pytest.mark.parametrize("rule", [mp.Adaline(), mp.Logistic()], ids=repr)

@@ -22,9 +22,9 @@ START = 3.0  # until when steps are shorter, in units of the fastest relaxation 
 MOST_STEPS = {"online": 20_000, "batch": 4000}
 LEAST = 5  # examples per cell of the past
 IN_TURN = 40  # examples that are learned in a step, where it matters who they are
-# A cell is at most this fraction of its age; on the coarser grid half of it. In a fixed order the
-# correlation of pushes has kinks at whole epochs, just where they matter.
-WIDEST = {"replacement": 4.0, "reshuffled": 4.0, "fixed": 40.0, "batches": 40.0}
+# A cell is at most this fraction of its age; on the coarser grid half of it. In epochs the
+# correlation of pushes has kinks and steps at whole epochs, just where they matter.
+WIDEST = {"replacement": 8.0, "reshuffled": 40.0, "fixed": 40.0, "batches": 40.0}
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def run_steady(arguments: argparse.Namespace) -> None:
 
 def run_critical_rate(arguments: argparse.Namespace) -> None:
     """Print v_c; with a rate, also v/v_c and the slow mode."""
-    from manypass import verbs
+    from manypass import orders, verbs
     from manypass.data.dataset import Dataset
 
     entries = read_entries(arguments)
@@ -120,7 +120,7 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
     print(f"v_c = {limit:.6g}" if given else f"v_c = {limit:.6f}")
     if "rate" in entries:
         print(f"v/v_c = {problem.rate / limit:.6f}")
-        if not given:
+        if not given and orders.refusal(problem, "slow_mode") is None:
             print(f"slow mode = {verbs.slow_mode(problem):.6f}")
 
 

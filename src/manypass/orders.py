@@ -24,6 +24,10 @@ class Served(NamedTuple):
 # Who is not here draws with replacement, one example at a time. A key is a method (its curves), a
 # method's other answer ("Exact.steady_state"), "Exact on a Dataset", or a function.
 SERVED = {
+    "Exact": Served(SEQUENCES, SEQUENCES),
+    "Exact.steady_state": Served(SEQUENCES, SEQUENCES),
+    "critical_rate": Served(SEQUENCES, SEQUENCES),
+    "slow_mode": Served(("replacement", "reshuffled"), ("replacement", "reshuffled")),
     "Simulation": Served(SEQUENCES, SEQUENCES),
     "Simulation.steady_state": Served(SEQUENCES, SEQUENCES),
     "Simulation on a Dataset": Served(SEQUENCES, SEQUENCES),

@@ -15,7 +15,7 @@ from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
 from manypass.exact.modes import Modes, linear_modes
-from manypass.exact.steady import check_steady, critical_rate, stationary
+from manypass.exact.steady import check_steady, critical_rate, ordered, stationary
 from manypass.exact.training_error import closed_training_error
 from manypass.exact.two_time import correlation, response
 from manypass.exact.volterra import SequenceNoise
@@ -51,6 +51,11 @@ class Exact:
 
     Notes
     -----
+    Epochs (`sequence`) and batches (`batch_share`) of a `Teacher`'s examples are closed as well, to
+    1e-8 of a curve's size: see `exact.reshuffled`, `exact.fixed`, `exact.steps`. Of them only the
+    Et of reshuffled Adaline classification, and of batches with replacement, is sampled. Steady
+    states of epochs are means over one, with `R_end`, ... at its end; a window begins with one.
+
     On a `Dataset` the mean and the covariance of the weights close for any finite N, and are
     followed step by step: Q, F2, Et, and with a test set F2_test and Eg, with a relative error
     below `accuracy` (1e-5 unless given). Error rates of classification take activations as
@@ -110,6 +115,11 @@ class Exact:
             return (
                 "`diagonal` approximates the theory of a Dataset; a Teacher's needs no such thing"
             )
+        if self.eigenvalues is not None and ordered(problem):
+            return (
+                f"`eigenvalues` tell nothing about sequence={problem.sequence!r} with batch_share="
+                f"{problem.batch_share:g}: they serve examples drawn one by one with replacement"
+            )
         if self.eigenvalues is not None and isinstance(problem.rule, Hebbian):
             return "`eigenvalues` are of no use to Hebbian learning: its force does not depend on x"
         return card.refused_arrays(problem) if self.device == "cuda" else None
@@ -138,6 +148,12 @@ class Exact:
                     device=self.device,
                 ),
             )
+        if ordered(problem):
+            from manypass.exact.ordered import curves as ordered_curves
+
+            found = ordered_curves(problem, t, two_time=two_time, sampling=self._sampling())
+            self._tell(found)
+            return results.dataset(problem, self, found, {"t": t})
         if two_time:
             memory.require(6 * 8 * t.size**2, "take fewer `times` or two_time=False")
         all_modes = linear_modes(problem, self.law)
@@ -169,6 +185,12 @@ class Exact:
                 problem, diagonal=self.diagonal, window=window, device=self.device
             )
             return self._on_data(problem, {"window": window}, found)
+        if ordered(problem):
+            from manypass.exact.ordered import steady as ordered_steady
+
+            found = ordered_steady(problem, window, self._sampling())
+            self._tell(found)
+            return results.dataset(problem, self, found, {"window": window})
         law = self.law
         check_steady(problem, law)
         feedback = problem.rate / critical_rate(problem, law)
@@ -195,19 +217,25 @@ class Exact:
         Et = closed_training_error(problem, modes, t, R, Q, F2)
         if Et is not None:
             return {"Et": Et, "Et_se": np.zeros(t.size)}
-        samples = self.samples or (10**8 if self.accuracy else 0)
-        if not samples:
+        sampling = self._sampling()
+        if not sampling["samples"]:
             return {}
         from manypass.cavity.sampling import adaline_training_error  # compiles: only when needed
 
-        sampled: dict[str, Any] = adaline_training_error(
-            problem, t, samples, self.accuracy, self.seed
-        )
-        worst = float(sampled["Et_se"].max())
+        sampled: dict[str, Any] = adaline_training_error(problem, t, **sampling)
+        self._tell(sampled)
+        return sampled
+
+    def _sampling(self) -> dict[str, Any]:
+        samples = self.samples or (10**8 if self.accuracy else 0)
+        return {"samples": samples, "accuracy": self.accuracy, "seed": self.seed}
+
+    def _tell(self, sampled: dict[str, Any]) -> None:
+        """Warn if the accuracy that was asked for is not reached."""
+        worst = float(np.max(sampled.get("Et_se", 0.0)))
         if self.accuracy is not None and not worst <= self.accuracy * (1 + 1e-9):  # NaN: unknown
             warnings.warn(
-                f"`accuracy` = {self.accuracy:g} is not reached with `samples` = {samples}: the "
-                f"largest error of Et is {worst:.2g}",
-                stacklevel=4,
+                f"`accuracy` = {self.accuracy:g} is not reached with `samples` = "
+                f"{self._sampling()['samples']}: the largest error of Et is {worst:.2g}",
+                stacklevel=5,
             )
-        return sampled

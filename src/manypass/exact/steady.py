@@ -46,14 +46,30 @@ def window_factor(y: Array) -> Array:
     return np.where(near, series, 2 * (np.expm1(-far) + far) / far**2)
 
 
+def pairs(q: Array, count: int) -> Array:
+    """Σ_{g=1}^{count−1} (count − g) q^{g−1}: pairs among so many steps or epochs, decaying."""
+    near = np.abs(1 - q) * count < 1e-3
+    gap = np.where(near, 1.0, 1 - q)
+    closed = (count * gap - 1 + q**count) / gap**2
+    # Where q is nearly 1: count(count−1)/2 pairs, of mean distance (count+1)/3
+    series = count * (count - 1) / 2 * (1 - ((count + 1) / 3 - 1) * (1 - q))
+    return np.where(near, series, closed)
+
+
 def check_steady(problem: Problem, spectrum: Spectrum | None = None) -> None:
     """Raise a `ValueError` that says why a linear problem has no steady state."""
     if isinstance(problem.rule, Hebbian):
         if problem.decay == 0:
             raise ValueError("no steady state: with `decay` = 0 Hebbian weights grow for ever")
         return
-    limit = critical_rate(problem, spectrum)
-    if problem.rate >= limit:
+    if ordered(problem):
+        from manypass.exact import settled  # which asks here whether there is a steady state
+
+        stable = settled.growth(problem) < 1  # quicker than where it ends
+    else:
+        stable = problem.rate < critical_rate(problem, spectrum)
+    if not stable:
+        limit = critical_rate(problem, spectrum)
         raise ValueError(
             f"no steady state: `rate` = {problem.rate:g} is not below "
             f"the critical rate v_c = {limit:.6g}"
@@ -71,15 +87,24 @@ def check_steady(problem: Problem, spectrum: Spectrum | None = None) -> None:
         )
 
 
+def ordered(problem: Problem) -> bool:
+    """Whether examples come in epochs or by batches, not one by one with replacement."""
+    return problem.sequence != "replacement" or problem.batch_share > 0
+
+
 def critical_rate(problem: Problem, spectrum: Spectrum | None = None) -> float:
     """v_c = 2/∫ρ h²/(h + λ) = 4 / (2 − λ[S − √(S² − 4α)]), S = 1 + α + αλ, for Adaline.
 
     Above v_c the sequence noise feeds on itself and |J|² diverges. Hebbian and batch learning
-    have no such feedback: inf.
+    have no such feedback: inf. For epochs and batches see `exact.settled`, `exact.steps`.
     """
     if problem.mode == "batch" or isinstance(problem.rule, Hebbian):
         return math.inf
     _needs_adaline(problem, "critical rate")
+    if ordered(problem):
+        from manypass.exact import settled  # which asks here whether there is a steady state
+
+        return settled.critical_rate(problem)
     decay, alpha = problem.decay, problem.teacher.alpha
     if spectrum is not None:
         return 2 / float(_feedback(spectrum, -decay))
@@ -97,12 +122,18 @@ def slow_mode(problem: Problem, spectrum: Spectrum | None = None) -> float:
     With λ_σ = 2v(λ + ζ), k = 2/v − 1 and c = 1/α the Marchenko–Pastur law turns it into
     (1 + k)ζ² − (1 + c)kζ + ck² = 0. The mode leaves the band at v = 2√c/(1 − √c + c); below
     that there is none, and the slowest rate of the sequence noise, the band edge 2x_min, is
-    returned. At v_c it crosses zero; above, it is negative: the rate of growth.
+    returned. At v_c it crosses zero; above, it is negative: the rate of growth. Of reshuffled
+    epochs, or batches, it is −log(growth) of the noise in one of them per time.
     """
     v, decay, c = problem.rate, problem.decay, 1 / problem.teacher.alpha
     if isinstance(problem.rule, Hebbian):
-        return 2 * v * decay
+        step = problem.batch_share * problem.teacher.alpha
+        return -2 * math.log(abs(1 - v * decay * step)) / step if step else 2 * v * decay
     _needs_adaline(problem, "slow mode")
+    if ordered(problem):
+        from manypass.exact import settled
+
+        return -math.log(settled.growth(problem)) / settled.turn(problem)
     law = spectrum or marchenko_pastur(problem.teacher.alpha)
     band = 2 * v * (decay + law.edge)
     if problem.mode == "batch":

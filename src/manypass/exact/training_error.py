@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -116,23 +117,32 @@ def wave_numbers(top: float, reach: float) -> tuple[Array, Array]:
 
 
 def hebbian_errors(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
+    """P(ỹx < 0) at times, by `wrong`."""
+    out = np.full(t.size, 0.5)
+    for i in np.flatnonzero(Q > 0):
+        mean = shot_moments(problem, t[i : i + 1])[0][0]
+
+        def boosts(k: Array, time: float = float(t[i])) -> Any:
+            return np.exp(shot_exponent(problem, time, k))
+
+        out[i] = wrong(problem.teacher, R[i], Q[i], mean, boosts)
+    return out
+
+
+def wrong(data: Teacher, R: float, Q: float, mean: float, boosts: Callable[[Array], Any]) -> float:
     """P(ỹx < 0) = ½ − (1/π) ∫₀^∞ Im χ(k)/k dk, χ(k) = ⟨e^{ikỹx}⟩ (Gil-Pelaez).
 
     ỹx = R yỹ + √(C − R²) z + W, and ⟨e^{ikRyỹ}⟩ = e^{−q²/2}[1 + i erfi(δq/√2)], q = kR,
-    δ² = 1/(1 + ε²).
+    δ² = 1/(1 + ε²); `boosts` is ⟨e^{ikW}⟩, and `mean` ⟨W⟩.
     """
-    delta = 1 / math.sqrt(1 + problem.teacher.noise**2)
-    out = np.full(t.size, 0.5)
-    for i in np.flatnonzero(Q > 0):
-        variance = max(Q[i] - (delta * R[i]) ** 2, 1e-300)
-        reach = shot_moments(problem, t[i : i + 1])[0][0] + math.sqrt(Q[i])
-        k, weight = wave_numbers(9.0 / math.sqrt(variance), reach)
-        width = np.exp(-(k**2) * variance / 2)
-        q = delta * R[i] * k / math.sqrt(2)
-        teacher = np.exp(-(q**2)) + 2j / math.sqrt(math.pi) * scipy.special.dawsn(q)
-        chi = width * teacher * np.exp(shot_exponent(problem, float(t[i]), k))
-        out[i] -= (chi.imag / k) @ weight / math.pi
-    return np.asarray(np.clip(out, 0.0, 1.0))
+    delta = 1 / math.sqrt(1 + data.noise**2)
+    variance = max(Q - (delta * R) ** 2, 1e-300)
+    k, weight = wave_numbers(9.0 / math.sqrt(variance), mean + math.sqrt(Q))
+    width = np.exp(-(k**2) * variance / 2)
+    q = delta * R * k / math.sqrt(2)
+    teacher = np.exp(-(q**2)) + 2j / math.sqrt(math.pi) * scipy.special.dawsn(q)
+    chi = width * teacher * boosts(k)
+    return float(np.clip(0.5 - (chi.imag / k) @ weight / math.pi, 0.0, 1.0))
 
 
 def _learned(x: Array, t: Array) -> Array:

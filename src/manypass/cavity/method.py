@@ -256,7 +256,7 @@ class DMFT:
         if size < plan.least:
             raise ValueError(
                 f"`samples` = {samples} is too few for {plan.grid.t.size - 1} time steps: at least "
-                f"{plan.least * POPULATIONS}, or a larger `dt`"
+                f"{plan.least * POPULATIONS}{'' if problem.batch_share else ', or a larger `dt`'}"
             )
         rule = compiled_rule(problem.rule, slope=problem.mode == "batch")
         threads, dt = self._threads(problem, plan, size), float(np.diff(plan.grid.t).max())

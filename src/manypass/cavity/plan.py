@@ -105,6 +105,7 @@ class Plan:
     names: tuple[str, ...]
     finish: Callable[[Measured], Measured]
     widest: float
+    in_turn: int = 0  # steps in an epoch of a fixed order
 
     @property
     def cells(self) -> int:
@@ -115,7 +116,7 @@ class Plan:
     @property
     def least(self) -> int:
         """Examples without which a population says nothing: some for each cell of the past."""
-        return max(LEAST * self.cells, IN_TURN * self.grid.longest)
+        return max(LEAST * self.cells, IN_TURN * self.in_turn)
 
 
 def make_plan(
@@ -142,4 +143,5 @@ def make_plan(
     else:
         grid = Grid(clock.times(dt, np.append(keep, end)), keep)
     widest = WIDEST["batches" if problem.batch_share else order]
-    return Plan(t, grid, clock, tuple(names), finish, widest)
+    in_turn = grid.longest if order == "fixed" else 0
+    return Plan(t, grid, clock, tuple(names), finish, widest, in_turn)

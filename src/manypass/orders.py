@@ -28,6 +28,8 @@ SERVED = {
     "Exact.steady_state": Served(SEQUENCES, SEQUENCES),
     "critical_rate": Served(SEQUENCES, SEQUENCES),
     "slow_mode": Served(("replacement", "reshuffled"), ("replacement", "reshuffled")),
+    "Exact on a Dataset": Served(("replacement", "reshuffled")),  # the second approximately
+    "Exact.steady_state on a Dataset": Served(("replacement", "reshuffled")),
     "Simulation": Served(SEQUENCES, SEQUENCES),
     "Simulation.steady_state": Served(SEQUENCES, SEQUENCES),
     "Simulation on a Dataset": Served(SEQUENCES, SEQUENCES),
@@ -65,6 +67,11 @@ def require(problem: Problem, who: str) -> None:
         raise ValueError(reason)
 
 
+def approximate(problem: Problem) -> bool:
+    """Whether `Exact` serves the order by an approximation only: then a simulation is preferred."""
+    return isinstance(problem.data, Dataset) and problem.sequence != "replacement"
+
+
 def steps_by(problem: Problem, t: Array | float) -> Array:
     """⌊t/βα⌋, how many batches have been learned by time t: between two the weights rest."""
     step = problem.batch_share * problem.data.alpha
@@ -79,6 +86,6 @@ def _served(problem: Problem, who: str) -> Served:
 def _recommended(problem: Problem, method: str, answer: str) -> bool:
     """Whether a method serves both the order and the rule."""
     given, linear = isinstance(problem.data, Dataset), isinstance(problem.rule, Adaline | Hebbian)
-    able = {"Exact": linear, "DMFT": not given, "Simulation": True}[method]
+    able = {"Exact": linear and not approximate(problem), "DMFT": not given, "Simulation": True}[method]
     served = _served(problem, f"{method}.{answer}" if answer == "steady_state" else method)
     return able and problem.sequence in (served.batches if problem.batch_share else served.one)

@@ -81,6 +81,8 @@ def long_name(name: str) -> str:
         return f"standard error: {long_name(name.removesuffix('_se'))}"
     if name.endswith("_end"):
         return f"{long_name(name.removesuffix('_end'))}, at the end of an epoch"
+    if name.endswith("_shuffled"):
+        return f"{long_name(name.removesuffix('_shuffled'))}, every example once per epoch"
     return LONG_NAMES[name]
 
 

@@ -178,7 +178,7 @@ def named(method: Any) -> Any:
 
 def automatic(problem: Problem, asked: str = "solve") -> str:
     """Return the name of the method that "auto" stands for; `asked` is the verb."""
-    if _refusal(Exact(), problem, asked) is None:
+    if not orders.approximate(problem) and _refusal(Exact(), problem, asked) is None:
         return "exact"
     who = "DMFT" if asked == "solve" else f"DMFT.{asked}"
     return "dmft" if orders.refusal(problem, who) is None else "simulation"

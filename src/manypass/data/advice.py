@@ -18,6 +18,10 @@ from manypass.rules import Adaline
 
 TOLERANCE = 1e-5  # of a step, for the errors that are reported
 OBJECTIVES = ("F2_test", "Eg")
+ERRORS = ("F2", "F2_test", "Et", "Eg")
+RUNS = 64  # of SGD with reshuffled epochs for each row, or as many (but FEWEST) as
+WORK = 1e10  # multiplications allow, some seconds
+FEWEST = 8
 LONG_NAMES = {
     "rate": "learning rate v",
     "decay": "weight decay",
@@ -42,8 +46,9 @@ def advise(
 ) -> xr.Dataset:
     """Return the settings of SGD that make ⟨(ỹ − x)²⟩ on the test set smallest, and what they give.
 
-    Everything is computed from the exact moments (`data.moments`), nothing is trained. Examples
-    are taken to be drawn with replacement, in batches of `batch_size` if that is given.
+    Everything is chosen by the exact moments (`data.moments`), for which examples are drawn with
+    replacement, in batches of `batch_size` if that is given. What the same settings give with
+    reshuffled epochs (``shuffle=True``), as most people train, is then measured in a few runs.
 
     Parameters
     ----------
@@ -61,7 +66,7 @@ def advise(
     holdout : float
         Without a test set this share of the training set is held out as one.
     seed : int
-        Of the choice of held-out examples.
+        Of the choice of held-out examples and of the runs.
 
     Returns
     -------
@@ -69,7 +74,9 @@ def advise(
         One row for each `advice`: "start", the problem itself, for all passes; with the best
         rate, the best number of passes, the best window of averaging, the best decay, each alone;
         with all of them; and batch learning (v → 0, until nothing moves), with the problem's and
-        with the best decay. Columns are the settings, F2, F2_test, Et, Eg, and the settings in
+        with the best decay. Columns are the settings, F2, F2_test, Et, Eg, the same with every
+        example once per epoch (`F2_shuffled`, ..., means over `runs` with `*_se`; batches then
+        cut an epoch evenly), and the settings in
         the units of scikit-learn (`eta0`, `alpha`, `average`; one example per step) and of
         PyTorch (`lr`, `weight_decay`); see `data.units`. The objective and the critical rate,
         that of the examples which are trained on, are attributes.
@@ -78,7 +85,9 @@ def advise(
     -----
     Settings that were chosen by their test error flatter it; a third set of examples would tell by
     how much. For more than 100 directions the search (not the reported errors) takes the diagonal
-    approximation.
+    approximation. The settings are not chosen anew for reshuffled epochs: their errors are lower,
+    by at most 3 % of F2 and F2_test on digits, breast cancer and diabetes up to 0.6 of the critical
+    rate, by some 10 % of error rates, and by much more where p is not large against N.
 
     Examples
     --------
@@ -105,7 +114,7 @@ def advise(
     seed = checks.seed("seed", seed)
     kept = trained_on(problem, holdout, seed)
     with calm(data):
-        found = report(Search(kept, passes, batch_size, objective))
+        found = report(Search(kept, passes, batch_size, objective), seed)
     found.attrs |= {"objective": objective} | results.attributes(problem)  # of all the data
     if not data.p_test:
         found.attrs |= {"holdout": holdout, "seed": seed}
@@ -118,7 +127,7 @@ def trained_on(problem: Problem, holdout: float, seed: int) -> Problem:
     return problem if data.p_test else problem.replace(data=data.held_out(share, seed))
 
 
-def report(search: Search) -> xr.Dataset:
+def report(search: Search, seed: int) -> xr.Dataset:
     """Choose, and tabulate what the choices give."""
     v, decay, last = search.problem.rate, search.problem.decay, search.stops[-1]
     first = search.run(v, decay)
@@ -135,10 +144,15 @@ def report(search: Search) -> xr.Dataset:
         "decay": min(best_decay, only(search.run(v, 0.0), last, last), start, key=error_of),
         "all": search.together(),
     }
-    tables = {name: entry(search, choice) for name, choice in rows.items()}
+    runs = runs_of(search)
+    tables = {
+        name: entry(search, choice) | shuffled(search, choice, runs, seed)
+        for name, choice in rows.items()
+    }
     tables["batch"] = batch_entry(search, decay)
     tables["batch, best decay"] = batch_entry(search, search.batch_decay())
-    names = [n for n in (*LONG_NAMES, "Q", "F2", "F2_test", "Et", "Eg") if n in tables["start"]]
+    names = [n for n in (*LONG_NAMES, "Q", *ERRORS) if n in tables["start"]]
+    names += [n for n in tables["start"] if "_shuffled" in n]
     found = xr.Dataset(
         {
             name: (
@@ -150,7 +164,7 @@ def report(search: Search) -> xr.Dataset:
         },
         {"advice": list(tables)},
     )
-    found.attrs = {"critical_rate": search.limit, "batch_size": search.batch}
+    found.attrs = {"critical_rate": search.limit, "batch_size": search.batch, "runs": runs}
     return found
 
 
@@ -180,6 +194,26 @@ def entry(search: Search, choice: Choice) -> dict[str, float]:
     return row | measure(m, Sigma, moments.null_variance(end))
 
 
+def runs_of(search: Search) -> int:
+    """How many runs of SGD a row is worth."""
+    one = search.stops[-1] * search.data.p * search.data.n
+    return max(FEWEST, min(RUNS, int(WORK / one)))
+
+
+def shuffled(search: Search, choice: Choice, runs: int, seed: int) -> dict[str, float]:
+    """Return what the settings give if every example comes once per epoch: measured."""
+    from manypass.simulation.trained import trained  # compiles: only when needed
+
+    share = 1 / round(search.data.p / search.batch) if search.batch > 1 else 0.0
+    problem = search.problem.replace(
+        rate=choice.rate, decay=choice.decay, sequence="reshuffled", batch_share=share
+    )
+    found = trained(problem, search.data, choice.passes, choice.start, runs, seed)
+    return {
+        f"{name}_shuffled{end}": found[f"{name}{end}"] for end in ("", "_se") for name in ERRORS
+    }
+
+
 def batch_entry(search: Search, decay: float) -> dict[str, float]:
     """Batch learning: the weights (H + λ)⁻¹g, without noise."""
     moments = search.moments(search.problem.replace(decay=decay, temperature=0.0), diagonal=True)
@@ -189,7 +223,7 @@ def batch_entry(search: Search, decay: float) -> dict[str, float]:
 
 def text(found: xr.Dataset) -> str:
     """Return advice as a table for the terminal, and the best of it as it would be typed."""
-    names = ["rate", "decay", "passes", "window", "F2", "F2_test", "Et", "Eg"]
+    names = ["rate", "decay", "passes", "window", *ERRORS]
     lines = [f"{'':>18}" + "".join(f"{name:>11}" for name in names)]
     for label in found.advice.values:
         row = found.sel(advice=label)
@@ -202,7 +236,7 @@ def text(found: xr.Dataset) -> str:
     if "holdout" in found.attrs:
         where = f"{found.attrs['holdout']:.0%} of the data, held out"
         rest = f", that of the {1 - found.attrs['holdout']:.0%} trained on"
-    what = found.attrs["objective"]
+    what, runs = found.attrs["objective"], found.attrs["runs"]
     classes = json.loads(found.attrs["problem"])["data"]["task"] == "classification"
     words = "the mean squared error"
     if what == "Eg":
@@ -211,6 +245,8 @@ def text(found: xr.Dataset) -> str:
         "",
         f"chosen for the smallest {what}, {words} on {where}",
         f"critical rate v_c = {found.attrs['critical_rate']:.5g}{rest}",
+        f"examples are drawn with replacement; with shuffle=True {what} of `all` is "
+        f"{best[f'{what}_shuffled']:.5g} +- {best[f'{what}_shuffled_se']:.2g} in {runs} runs",
     ]
     passes = int(best["passes"])
     if "eta0" in best:

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from manypass import card, checks, memory, orders
 from manypass.checks import Array
-from manypass.data import sums
+from manypass.data import reshuffled, sums
 from manypass.data.critical import critical_step, steady_covariance
 from manypass.data.dataset import Dataset
 from manypass.data.measuring import Measure, stack
@@ -43,6 +43,8 @@ def curves(
         moments = Moments(problem, data.principal_on(device), diagonal=diagonal)
         if problem.mode == "batch":
             return batch_curves(problem, moments, t, two_time)
+        if problem.sequence == "reshuffled":
+            return _reshuffled_curves(moments, data.task, t, two_time)
         return online_curves(moments, data.task, t, accuracy or ACCURACY, two_time, progress)
 
 
@@ -65,6 +67,14 @@ def online_curves(
     if two_time:
         out |= _two_time(moments, measure, steps, kept)
     return out
+
+
+def _reshuffled_curves(moments: Moments, task: str, t: Array, two_time: bool) -> dict[str, Any]:
+    if two_time:
+        raise ValueError(
+            f"`two_time` of `sequence` = 'reshuffled' is not known on a Dataset: {reshuffled.REMEDY}"
+        )
+    return reshuffled.curves(moments, task, [moments.steps(time) for time in t])
 
 
 def _two_time(
@@ -133,6 +143,13 @@ def _stationary(problem: Problem, moments: Moments, window: float) -> dict[str, 
     else:
         Sigma = steady_covariance(moments)
         null = moments.heat / float(2 * slow - slow**2) if moments.heat and problem.decay else 0.0
+    if problem.sequence == "reshuffled":
+        if window:
+            raise ValueError(
+                f"`window` = {window:g} of `sequence` = 'reshuffled' is not known on a Dataset: "
+                f"{reshuffled.REMEDY}"
+            )
+        return reshuffled.stationary(moments, problem.data.task, (m, Sigma), null)
     now = measure(m, Sigma, null)
     steps = moments.steps(window)
     if problem.mode == "batch" and window:
@@ -156,9 +173,11 @@ def check_steady(problem: Problem, moments: Moments) -> None:
     if problem.mode == "online" and moments.coupled:
         limit = critical_step(moments) * moments.examples.n / moments.batch
         if problem.rate >= limit:
+            ordered = problem.sequence != "replacement"
             raise ValueError(
-                f"no steady state: `rate` = {problem.rate:g} is not below "
-                f"the critical rate v_c = {limit:.6g}"
+                f"no steady state{' to start from' if ordered else ''}: `rate` = {problem.rate:g} is "
+                f"not below the critical rate {'with replacement ' if ordered else ''}"
+                f"v_c = {limit:.6g}" + (f"; {reshuffled.REMEDY}" if ordered else "")
             )
     if not moments.coupled and problem.mode == "online" and moments.nu * problem.decay >= 2:
         raise ValueError(f"no steady state: `decay` = {problem.decay:g} is not below 2/rate·N")

@@ -86,6 +86,8 @@ def _served(problem: Problem, who: str) -> Served:
 def _recommended(problem: Problem, method: str, answer: str) -> bool:
     """Whether a method serves both the order and the rule."""
     given, linear = isinstance(problem.data, Dataset), isinstance(problem.rule, Adaline | Hebbian)
-    able = {"Exact": linear and not approximate(problem), "DMFT": not given, "Simulation": True}[method]
+    able = {"Exact": linear and not approximate(problem), "DMFT": not given, "Simulation": True}[
+        method
+    ]
     served = _served(problem, f"{method}.{answer}" if answer == "steady_state" else method)
     return able and problem.sequence in (served.batches if problem.batch_share else served.one)

@@ -7,7 +7,7 @@ all other examples, one that is learned changes its own error for the rest of th
 
 Whoever is learned now has not been learned in this epoch: f̂, F̂2 and Σ₋ are the mean error ỹ − ξ·J,
 its square and the covariance in runs where it is still to come; f = ỹ − ξ·m, Σ in all. ' is at
-τ' < τ, integrals are ∫₀^τ dτ', l = p(τ − τ'). Taking from all runs what the example has done to some,
+τ' < τ, integrals are ∫₀^τ dτ', l = p(τ − τ'). Less what the example has done to some of the runs,
 
     f̂ = f + ∫Lf̂',  d = ν∫ā₋^l ξ f̂',  F̂2 = f̂² + U·ξ,
     U = Σ₋ξ = Σξ + ∫[L ā^l U' + ν(ξᵀā₋^l U' − L F̂2') ā₋^l ξ] + (ξ·d) d
@@ -70,7 +70,7 @@ class Epochs:
         return out
 
     def pushing(self, values: Array, weights: Array) -> tuple[Array, Array]:
-        """Weights of ā^l ξ in ∫c ā₋^l ξ, for c at the past nodes, and what c there adds to now's."""
+        """Weights of ā^l ξ in ∫c ā₋^l ξ, for c at the past nodes, and the part of the present."""
         out, k = values.copy(), values.shape[1]
         last = np.einsum("pl,pl->p", values * weights, self.own[:, k:0:-1])
         for lag in range(1, k):

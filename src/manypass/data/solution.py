@@ -72,7 +72,8 @@ def online_curves(
 def _reshuffled_curves(moments: Moments, task: str, t: Array, two_time: bool) -> dict[str, Any]:
     if two_time:
         raise ValueError(
-            f"`two_time` of `sequence` = 'reshuffled' is not known on a Dataset: {reshuffled.REMEDY}"
+            f"`two_time` of `sequence` = 'reshuffled' is not known on a Dataset: "
+            f"{reshuffled.REMEDY}"
         )
     return reshuffled.curves(moments, task, [moments.steps(time) for time in t])
 
@@ -175,9 +176,9 @@ def check_steady(problem: Problem, moments: Moments) -> None:
         if problem.rate >= limit:
             ordered = problem.sequence != "replacement"
             raise ValueError(
-                f"no steady state{' to start from' if ordered else ''}: `rate` = {problem.rate:g} is "
-                f"not below the critical rate {'with replacement ' if ordered else ''}"
-                f"v_c = {limit:.6g}" + (f"; {reshuffled.REMEDY}" if ordered else "")
+                f"no steady state{' to start from' if ordered else ''}: "
+                f"`rate` = {problem.rate:g} is not below the critical rate "
+                f"{'with replacement ' if ordered else ''}v_c = {limit:.6g}" + (f"; {reshuffled.REMEDY}" if ordered else "")
             )
     if not moments.coupled and problem.mode == "online" and moments.nu * problem.decay >= 2:
         raise ValueError(f"no steady state: `decay` = {problem.decay:g} is not below 2/rate·N")

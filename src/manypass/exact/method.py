@@ -108,7 +108,9 @@ class Exact:
             )
         if reason := orders.refusal(problem, "Exact"):
             if isinstance(problem.data, Dataset) and problem.sequence == "fixed":
-                near = "squared errors were within 0.5 % of 'reshuffled' at p/N = 14 to 33, not at 1"
+                near = (
+                    "squared errors were within 0.5 % of 'reshuffled' at p/N = 14 to 33, not at 1"
+                )
                 return reason.replace(": use", f" ({near}): use")
             return reason
         if isinstance(problem.data, Dataset):

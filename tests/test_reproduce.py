@@ -9,7 +9,7 @@ import xarray as xr
 
 import manypass as mp
 from manypass.cli import main
-from manypass.reproduce import FIGURES, agreement, figure2, reproduce
+from manypass.reproduce import FIGURES, agreement, figure2, figure6, reproduce
 from manypass.reproduce.agreement import Panel, Symbol, compare
 from manypass.reproduce.parts import Scale
 from manypass.reproduce.report import row
@@ -64,6 +64,28 @@ def test_the_captions_of_a_whole_run_are_those_of_the_documentation():
             method = json.dumps(method_entry(asked)) if asked else "{}"
             parts[part.name] = xr.Dataset(attrs={"method": method, "n": part.arguments.get("n")})
         assert module.caption(parts) in kept
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_there_is_a_line_at_every_symbol_of_figure_6(quick):
+    parts = {part.name: part for part in FIGURES[6].parts(Scale(0, quick))}
+    simulated = [name for name in parts if "simulation" in name]
+    assert len(simulated) == 6 * (1 if quick else 2)
+    for name in simulated:
+        line = parts[f"theory-{name.split('simulation-')[1]}"]
+        assert line.problem == parts[name].problem
+        assert set(parts[name].arguments["times"]) <= set(line.arguments["times"])
+
+
+def test_figure_6_tells_the_orders_apart(tmp_path, monkeypatch):
+    """Lines and symbols of Adaline agree, and each line disagrees with the others' symbols."""
+    monkeypatch.setattr(figure6, "RULES", {"adaline": figure6.RULES["adaline"]})
+    found = {part.name: part.get(tmp_path)[0] for part in figure6.parts(Scale(0, True))}
+    late = {order: found[f"theory-adaline-{order}"].F2[-1] for order in figure6.LOOKS}
+    assert late["replacement"] > 1.8 * late["reshuffled"] > 3.2 * late["fixed"]
+    for order in figure6.LOOKS:
+        runs = found[f"simulation-adaline-{order}"].isel(t=-1)
+        assert min(late, key=lambda other: abs(float(late[other] - runs.F2))) == order
 
 
 @pytest.mark.parametrize("quick", [False, True])

@@ -185,7 +185,7 @@ def parser() -> Parser:
     advice.add_argument("--seed", type=int, default=0, help="of the share held out (default: 0)")
     advice.add_argument("--out", help="write the numbers as .nc, .csv or .json")
 
-    text = "The paper's figures 1 to 4, and a fifth for Adatron; by default all."
+    text = "The paper's figures 1 to 4, a fifth for Adatron, a sixth of the orders; by default all."
     again = command("reproduce", run_reproduce, text)
     again.add_argument("figures", nargs="*", type=int, help="figure numbers")
     again.add_argument("--quick", action="store_true", help="a coarse version, in seconds")

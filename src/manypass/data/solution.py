@@ -174,12 +174,12 @@ def check_steady(problem: Problem, moments: Moments) -> None:
     if problem.mode == "online" and moments.coupled:
         limit = critical_step(moments) * moments.examples.n / moments.batch
         if problem.rate >= limit:
-            ordered = problem.sequence != "replacement"
-            raise ValueError(
-                f"no steady state{' to start from' if ordered else ''}: "
-                f"`rate` = {problem.rate:g} is not below the critical rate "
-                f"{'with replacement ' if ordered else ''}v_c = {limit:.6g}" + (f"; {reshuffled.REMEDY}" if ordered else "")
-            )
+            said, rest = "no steady state", ""
+            of = f"`rate` = {problem.rate:g} is not below the critical rate "
+            if problem.sequence != "replacement":
+                said, rest = f"{said} to start from", f"; {reshuffled.REMEDY}"
+                of += "with replacement "
+            raise ValueError(f"{said}: {of}v_c = {limit:.6g}{rest}")
     if not moments.coupled and problem.mode == "online" and moments.nu * problem.decay >= 2:
         raise ValueError(f"no steady state: `decay` = {problem.decay:g} is not below 2/rate·N")
     outside = moments.examples.n - moments.examples.rank

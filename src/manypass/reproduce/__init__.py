@@ -1,4 +1,4 @@
-"""The paper's figures, and one that it could not draw, computed at the paper's own parameters."""
+"""The paper's figures, and two that it could not draw, computed at the paper's own parameters."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import matplotlib as mpl
 import xarray as xr
 
 from manypass import files, plot
-from manypass.reproduce import figure1, figure2, figure3, figure4, figure5
+from manypass.reproduce import figure1, figure2, figure3, figure4, figure5, figure6
 from manypass.reproduce.parts import Part, Parts, Scale
 from manypass.reproduce.report import Chapter, write_report
 from manypass.reproduce.style import LOOK
 
-FIGURES: dict[int, ModuleType] = {1: figure1, 2: figure2, 3: figure3, 4: figure4, 5: figure5}
+MODULES: tuple[ModuleType, ...] = (figure1, figure2, figure3, figure4, figure5, figure6)
+FIGURES = dict(enumerate(MODULES, 1))
 
 
 def reproduce(

@@ -32,7 +32,7 @@ def agree(theory, runs, within, most):
 def test_curves_agree_with_simulations_and_those_with_replacement_do_not():
     problem = problem_of("breast cancer", 0.3)
     t = PASSES * problem.data.alpha
-    runs = mp.solve(problem, t, mp.Simulation(samples=1500))
+    runs = mp.solve(problem, t, mp.Simulation(samples=2500))
     found = mp.solve(problem, t, mp.Exact())
     agree(found, runs, 0.003, 0.004)
     other = mp.solve(problem.replace(sequence="replacement"), t)
@@ -42,7 +42,7 @@ def test_curves_agree_with_simulations_and_those_with_replacement_do_not():
 
 
 def test_few_examples_per_weight():
-    """At p = N replacement is off by a tenth and more, this by a per cent or two."""
+    """At p = N replacement is off by as much as there is, this by 2 to 5 %."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, 60))
     y = X[:, :5].sum(axis=1) + 0.5 * rng.standard_normal(60)
@@ -55,8 +55,8 @@ def test_few_examples_per_weight():
     off, before = (abs(x.F2 / runs.F2 - 1).values for x in (found, other))
     print(off, before, (runs.F2_se / runs.F2).values)
     assert (runs.F2_se / runs.F2 < 0.005).all()
-    assert (off < before / 5).all()
-    assert off.max() < 0.02 < 0.05 < before.min()
+    assert (off < before / 15).all()
+    assert off.max() < 0.06 < 0.5 < before.min()
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -221,7 +221,7 @@ class Exact:
             out.attrs["approximation"] = (
                 "reshuffled: what two examples do to each other is taken as what they do on "
                 "average; up to 0.6 v_c squared errors were within 1 % of simulations at "
-                "p/N = 14 to 33, and within 2 % at p = N"
+                "p/N = 14 to 33, and within 5 % at p = N"
             )
         return out
 

@@ -36,7 +36,8 @@ def test_curves_agree_with_simulations_and_those_with_replacement_do_not():
     found = mp.solve(problem, t, mp.Exact())
     agree(found, runs, 0.003, 0.004)
     other = mp.solve(problem.replace(sequence="replacement"), t)
-    assert (runs.F2 + 3 * runs.F2_se < other.F2).all()
+    whole = runs.isel(t=slice(1, None))  # halfway through the first one it is too little to see
+    assert (whole.F2 + 3 * whole.F2_se < other.F2[1:]).all()
     assert (abs(found.Eg / runs.Eg - 1) < 0.01 + 3 * runs.Eg_se / runs.Eg).all()
     assert float(other.Eg[-1] / runs.Eg[-1] - 1) > 0.04  # error rates gain most
 

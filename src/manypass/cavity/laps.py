@@ -29,6 +29,17 @@ DOUBT = 10.0  # how much more than chance alone makes us doubt a response in som
 DRIVE, SQUARE, MISSED, FROZEN = range(4)  # ⟨yF⟩, ⟨F²⟩, E_t, ⟨F F_r⟩ for r on the lap before
 
 
+@njit(**FAST, inline="always")  # called twice a step, and mostly for nothing
+def learn(x, kick, e, end, slots, half, share, aim, rule, v):  # type: ignore[no-untyped-def]
+    """Return x and the sum of forces after the learning instants of a half cell, and the next."""
+    while e < end and slots[e] == half:
+        f = share * rule[1](x, aim, *rule[0])
+        if share < 1:  # a piece of a flow: midpoint rule
+            f = share * rule[1](x + 0.5 * v * f, aim, *rule[0])
+        x, kick, e = x + v * f, kick + f, e + 1
+    return x, kick, e
+
+
 @njit(**FAST)
 def around(h, R, examples, events, keep, modes, rule, v, classify):  # type: ignore[no-untyped-def]
     """Return the averages, ⟨F · filters of h⟩ with ⟨F h⟩ last, ⟨F · filters of F_r⟩, and x at last.
@@ -59,14 +70,7 @@ def around(h, R, examples, events, keep, modes, rule, v, classify):  # type: ign
                 x += new
             for j in range(keep.size):
                 learned[j] *= keep[j]
-            kick = 0.0
-            while e < end[k] and slots[e] == 2 * i - 1:
-                f = share * force(x, aim, *parameters)
-                if share < 1:  # a piece of a flow: midpoint rule
-                    f = share * force(x + 0.5 * v * f, aim, *parameters)
-                x += v * f
-                kick += f
-                e += 1
+            x, kick, e = learn(x, 0.0, e, end[k], slots, 2 * i - 1, share, aim, rule, v)
             if i >= n:
                 f = force(x, aim, *parameters)
                 one[DRIVE] += y[k] * f
@@ -78,13 +82,7 @@ def around(h, R, examples, events, keep, modes, rule, v, classify):  # type: ign
                 for j in range(keep.size):
                     Fh[j] += f * (seen[j] + 0.5 * g)
                     Fe[j] += f * (learned[j] + kick)
-            while e < end[k] and slots[e] == 2 * i:
-                f = share * force(x, aim, *parameters)
-                if share < 1:  # a piece of a flow: midpoint rule
-                    f = share * force(x + 0.5 * v * f, aim, *parameters)
-                x += v * f
-                kick += f
-                e += 1
+            x, kick, e = learn(x, kick, e, end[k], slots, 2 * i, share, aim, rule, v)
             early += kick if n // 2 <= i < n else 0.0
             for j in range(keep.size):
                 seen[j] = keep[j] * (seen[j] + g)

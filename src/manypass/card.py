@@ -10,10 +10,7 @@ import os
 from collections.abc import Callable
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from manypass.problem import Problem
+from typing import Any
 
 DEVICES = ("cpu", "cuda")
 INSTALL = "pip install 'manypass[cuda]'"
@@ -72,16 +69,6 @@ def arrays_missing() -> str | None:
     except Exception as error:
         return f"the card cannot be used: {type(error).__name__}: {_line(error)}"
     return None
-
-
-def refused_arrays(problem: Problem) -> str | None:
-    """Why theory is not computed on a card, or None: only products over given examples are."""
-    if not hasattr(problem.data, "X") or problem.mode != "online":
-        return (
-            "device='cuda' serves on-line learning on a Dataset: the theory of a Teacher and of "
-            "batch learning has no large products; leave `device` out"
-        )
-    return refusal(arrays_missing)
 
 
 def place(array: Any, device: str) -> Any:

@@ -127,14 +127,13 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
     """
     checks.choice("device", device, card.DEVICES)
     checked(problem)
-    reason = card.refused_arrays(problem) if device == "cuda" else None
-    if reason:
-        raise ValueError(reason)
-    if isinstance(problem.data, Dataset):
-        if eigenvalues is not None:
-            raise ValueError("`eigenvalues` do not determine the critical rate of a Dataset")
+    if device == "cuda" or isinstance(problem.data, Dataset):
         from manypass.data import solution  # a Teacher needs nothing of it
 
+        if device == "cuda" and (reason := solution.refused_by_card(problem)):
+            raise ValueError(reason)
+        if eigenvalues is not None:
+            raise ValueError("`eigenvalues` do not determine the critical rate of a Dataset")
         return solution.critical_rate(problem, device=device)
     if isinstance(problem.rule, Adaline | Hebbian):
         orders.require(problem, "critical_rate")

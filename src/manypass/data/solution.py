@@ -212,6 +212,16 @@ def calm(data: Dataset) -> AbstractContextManager[Any]:
     return threadpool_limits(1) if data.p * data.n**2 < SMALL else nullcontext()
 
 
+def refused_by_card(problem: Problem) -> str | None:
+    """Why theory is not computed on a card, or None: only products over given examples are."""
+    if not isinstance(problem.data, Dataset) or problem.mode != "online":
+        return (
+            "device='cuda' serves on-line learning on a Dataset: the theory of a Teacher and of "
+            "batch learning has no large products; leave `device` out"
+        )
+    return card.refusal(card.arrays_missing)
+
+
 def data_of(problem: Problem) -> Dataset:
     """Return the data set of a problem that has one."""
     if not isinstance(problem.data, Dataset):

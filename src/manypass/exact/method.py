@@ -133,7 +133,11 @@ class Exact:
             )
         if self.eigenvalues is not None and isinstance(problem.rule, Hebbian):
             return "`eigenvalues` are of no use to Hebbian learning: its force does not depend on x"
-        return card.refused_arrays(problem) if self.device == "cuda" else None
+        if self.device == "cpu":
+            return None
+        from manypass.data.solution import refused_by_card  # a Teacher needs nothing of it
+
+        return refused_by_card(problem)
 
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state to be had, or None."""

@@ -32,7 +32,6 @@ def simulated():
     return json.loads(done.stdout)
 
 
-@pytest.mark.xdist_group("card")
 @pytest.mark.parametrize("check", CHECKS)
 def test_in_the_simulator(check, simulated):
     assert not simulated[check]

@@ -25,7 +25,6 @@ from manypass.explorer.view import View
 CHROMIUM = os.environ.get("MANYPASS_BROWSER") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-pytestmark = pytest.mark.xdist_group("explorer")  # one server for all
 PATIENCE = 90.0  # seconds; a shared machine may be slow
 
 

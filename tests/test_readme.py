@@ -11,7 +11,6 @@ import pytest
 
 from manypass.cli import main
 
-pytestmark = pytest.mark.xdist_group("readme")  # one session for all
 README = Path(__file__).parents[1] / "README.md"
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(\.venv/bin/)?manypass ")

@@ -10,6 +10,7 @@ import xarray as xr
 from manypass import checks, orders, results
 from manypass.data import units
 from manypass.data.averaging import Averages
+from manypass.data.dataset import Dataset
 from manypass.data.measuring import Measure
 from manypass.data.search import Choice, Search, error_of, only
 from manypass.data.solution import calm, data_of
@@ -101,13 +102,7 @@ def advise(
     >>> bool(gain < 0.95)
     True
     """
-    data = data_of(checked(problem))
-    if not isinstance(problem.rule, Adaline) or problem.mode != "online":
-        raise ValueError(
-            f"`problem` must be on-line Adaline to be advised on, got {problem.rule!r} in "
-            f"{problem.mode} mode"
-        )
-    orders.require(problem, "advise")
+    data = advisable(problem)
     passes = checks.count("passes", passes, 1, 10**6)
     batch_size = checks.count("batch_size", batch_size, 1, data.p)
     checks.choice("objective", objective, OBJECTIVES)
@@ -121,9 +116,21 @@ def advise(
     return found
 
 
+def advisable(problem: Problem) -> Dataset:
+    """Return the data of a problem that can be advised on."""
+    data = data_of(checked(problem))
+    if not isinstance(problem.rule, Adaline) or problem.mode != "online":
+        raise ValueError(
+            f"`problem` must be on-line Adaline to be advised on, got {problem.rule!r} in "
+            f"{problem.mode} mode"
+        )
+    orders.require(problem, "advise")
+    return data
+
+
 def trained_on(problem: Problem, holdout: float, seed: int) -> Problem:
     """Return the problem with a test set: its own, or a share held out of its training set."""
-    data, share = data_of(problem), checks.number("holdout", holdout, 0.01, 0.9)
+    data, share = advisable(problem), checks.number("holdout", holdout, 0.01, 0.9)
     return problem if data.p_test else problem.replace(data=data.held_out(share, seed))
 
 

@@ -51,6 +51,23 @@ def test_what_is_no_method_is_refused(method):
 
 
 @pytest.mark.parametrize(
+    ("ask", "name"),
+    [
+        (lambda flag: mp.Simulation(response=flag), "response"),
+        (lambda flag: mp.Exact(diagonal=flag), "diagonal"),
+        (lambda flag: mp.Dataset([[1.0], [2.0]], [0.5, 2.5], intercept=flag), "intercept"),
+        (lambda flag: mp.solve(LINEAR, [1.0], two_time=flag), "two_time"),
+        (lambda flag: list(mp.Grid(LINEAR, rate=[1]).points("auto", [1], 0, flag)), "two_time"),
+    ],
+)
+def test_a_flag_is_true_or_false(ask, name):
+    for wrong in ("no", 1, None):
+        with pytest.raises(ValueError, match=f"`{name}` must be True or False, got {wrong!r}"):
+            ask(wrong)
+    ask(np.bool_(True))
+
+
+@pytest.mark.parametrize(
     "method", [mp.Simulation(n=20, samples=3), mp.DMFT(dt=0.3, samples=1600), mp.Exact(samples=500)]
 )
 def test_without_a_seed_a_fresh_one_is_taken_and_told(method):

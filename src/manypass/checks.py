@@ -31,6 +31,13 @@ def count(name: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return `value` as a bool if it is one: "no" would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"`{name}` must be True or False, got {value!r:.60}")
+    return bool(value)
+
+
 def seed(name: str, value: Any) -> int:
     """Return `value` if it can be a seed; for None a fresh one, to be told in the result."""
     return secrets.randbits(53) if value is None else count(name, value, 0, 2**63 - 1)

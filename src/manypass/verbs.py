@@ -83,6 +83,7 @@ def solve(
     """
     chosen = _method(problem, method)
     t = checks.increasing("times", times, results.LATEST)
+    two_time = checks.flag("two_time", two_time)
     return chosen.solve(problem, t, two_time=two_time, progress=progress)
 
 

@@ -96,8 +96,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for flag in ("standardize", "intercept", "drop_constant"):
-            if not isinstance(getattr(self, flag), bool | np.bool_):
-                raise ValueError(f"`{flag}` must be True or False, got {getattr(self, flag)!r}")
+            self._set(**{flag: checks.flag(flag, getattr(self, flag))})
         if self.task:
             checks.choice("task", self.task, TASKS)
         self._set(names=None if self.names is None else tuple(map(str, self.names)))
@@ -123,7 +122,7 @@ class Dataset:
             self.names,
             drop=drop,
             one_hot=one_hot,
-            drop_constant=bool(self.drop_constant),
+            drop_constant=self.drop_constant,
         )
         X, names = columns.inputs("X", X, names)
         positive = self.positive.item() if isinstance(self.positive, np.generic) else self.positive
@@ -241,8 +240,8 @@ class Dataset:
             "target": self.target,
             "test": self.test,
             "task": self.task,
-            "standardize": bool(self.standardize),
-            "intercept": bool(self.intercept),
+            "standardize": self.standardize,
+            "intercept": self.intercept,
             "examples": self.p,
             "features": self.n,
             "test_examples": self.p_test,
@@ -252,7 +251,7 @@ class Dataset:
         one_hot = self.one_hot if isinstance(self.one_hot, bool) else list(self.one_hot)
         asked = {
             "drop": list(self.drop),
-            "drop_constant": bool(self.drop_constant),
+            "drop_constant": self.drop_constant,
             "one_hot": one_hot,
         }
         entry |= {key: value for key, value in asked.items() if value}

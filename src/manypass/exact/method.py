@@ -83,6 +83,7 @@ class Exact:
         checks.plain(self)
         checks.count("samples", self.samples, 0, 10**10)
         checks.choice("device", self.device, card.DEVICES)
+        checks.flag("diagonal", self.diagonal)
         object.__setattr__(self, "seed", checks.seed("seed", self.seed))
         if self.accuracy is not None:
             checks.number("accuracy", self.accuracy, 1e-5, 1)

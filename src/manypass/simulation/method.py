@@ -102,6 +102,7 @@ class Simulation:
         checks.choice("device", self.device, card.DEVICES)
         checks.number("settle", self.settle, 0, 1e6)
         checks.number("stimulus", self.stimulus, 1e-12, 1e3)
+        checks.flag("response", self.response)
         if self.response and self.number != "float64":
             raise ValueError("`response` is a small difference: it needs precision='float64'")
         if self.threads is not None:

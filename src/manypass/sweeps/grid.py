@@ -88,7 +88,7 @@ class Grid:
         checks.number("window", window, 0, results.LATEST)
         if t is not None and (window or "window" in self._names):
             raise ValueError("`window` is for steady states: leave out either it or `times`")
-        if t is None and two_time:
+        if checks.flag("two_time", two_time) and t is None:
             raise ValueError("`two_time` is for learning curves: give `times`")
         when = None if t is None else tuple(t.tolist())
         for steps in itertools.product(*self.axes.values()):

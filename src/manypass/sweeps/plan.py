@@ -52,7 +52,7 @@ def read_plan(path: str | Path) -> Plan:
         _method(plan.get("method", "auto")),
         read_times(times) if isinstance(times, str) else times,
         plan.get("window", 0.0),
-        bool(plan.get("two_time", False)),
+        plan.get("two_time", False),
         plan.get("slurm", {}),
     )
 

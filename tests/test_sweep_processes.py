@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import xarray as xr
 
 import manypass as mp
+from manypass.commands import ended_in_order
 from manypass.sweeps import clusters
 from manypass.sweeps.points import unseal
 from manypass.sweeps.run import DIED
@@ -210,6 +212,33 @@ def test_a_queue_starts_workers(tmp_path, monkeypatch):
         found = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0]), client=client)
     assert "#SBATCH -p short" in (tmp_path / "job.sh").read_text()
     assert found.Eg[1].item() == mp.steady_state(PROBLEM).Eg.item()
+
+
+def test_a_queue_that_does_not_start_jobs_is_told_of(monkeypatch, capsys):
+    class Queue:
+        def __init__(self):
+            self.pauses = []
+
+        def wait_for_workers(self, number, timeout):
+            self.pauses.append(timeout)
+            if len(self.pauses) < 4:
+                raise TimeoutError
+
+    client = Queue()
+    clusters.wait_in_queue(client, 3)
+    assert client.pauses == [30, 60, 120, 240]
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 3
+    assert all("none of the Slurm jobs (3) has started" in line for line in told)
+
+
+def test_a_thread_that_gets_no_signals_may_sweep_too():
+    def swept():
+        with ended_in_order():
+            return "swept"
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(swept).result() == "swept"
 
 
 def test_a_cluster_that_is_not_there():

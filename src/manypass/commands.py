@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -200,6 +201,9 @@ def ended_in_order() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
         raise Terminated
 
+    if threading.current_thread() is not threading.main_thread():  # who has no signals
+        yield
+        return
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "scheduler_options": {"dashboard_address": ":0"},  # any port: sweeps may run side by side
 }
 ADDRESS = re.compile(r"[a-z]+://.+:\d+")
+PAUSE = 30.0  # seconds until the first word that jobs still wait
 NEEDED = "needs Dask: pip install 'manypass[cluster]'"
 
 
@@ -59,5 +62,22 @@ def slurm(jobs: int, settings: dict[str, Any]) -> Iterator[Any]:
         Client(cluster, set_as_default=False) as client,
     ):
         cluster.scale(jobs=jobs)
-        client.wait_for_workers(1)
+        wait_in_queue(client, jobs)
         yield client
+
+
+def wait_in_queue(client: Any, jobs: int) -> None:
+    """Wait for the first job, as long as the queue takes, and say so, ever more rarely."""
+    start, pause = time.monotonic(), PAUSE
+    while True:
+        try:
+            return client.wait_for_workers(1, timeout=pause)
+        except TimeoutError:
+            waited = time.monotonic() - start
+            print(
+                f"manypass: none of the Slurm jobs ({jobs}) has started in {waited:.0f} s: "
+                f"squeue --me says why, Ctrl-C gives up",
+                file=sys.stderr,
+                flush=True,
+            )
+            pause *= 2

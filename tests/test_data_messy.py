@@ -289,12 +289,14 @@ def test_endings_and_separators(tmp_path):
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"a,y\n1,2\n" * 999)[:40])
     (tmp_path / "latin.csv").write_bytes("größe,y\n1,2\n".encode("latin-1"))
     table.to_parquet(tmp_path / "x.parquet")
+    table.assign(b=X[:, 1]).to_csv(tmp_path / "commas.csv", sep=";", decimal=",", index=False)
     for name, said, words in (
         ("y.csv", {}, "`target` must be a column .*; it is one column: is `sep` right"),
         ("cut.csv.gz", {}, "`path` .*cut.csv.gz' cannot be read"),
         ("latin.csv", {}, "cannot be read as UTF-8: .*say its `encoding`"),
         ("latin.csv", {"encoding": "klingon"}, "`encoding` must be one that Python knows, got"),
         ("latin.csv", {"sep": "; "}, "`sep` must be one character, 'tab' or .*, got '; '"),
+        ("commas.csv", {"sep": ";"}, "commas.csv': column 'a' has a decimal comma, '[-0-9,]*'"),
         ("x.parquet", {"sep": ";"}, "`sep` .got ';'. is for text files, not for"),
     ):
         with pytest.raises(ValueError, match=words):

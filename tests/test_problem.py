@@ -147,7 +147,9 @@ def test_bad_window(window):
         ("mode", None, "'online', 'batch'"),
         ("sequence", "sorted", "'replacement', 'reshuffled', 'fixed'"),
         ("batch_share", 1.5, "0 or a number from 1e-06 to 1"),
-        ("rule", "adaline", r"such as Adaline\(\)"),
+        ("rule", "logistic", r"such as Logistic\(\)"),
+        ("rule", "backprop", r"such as Adaline\(\)"),
+        ("rule", mp.Huber, r"such as Huber\(\)"),
         ("data", 1.2, "a Teacher"),
     ],
 )

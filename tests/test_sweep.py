@@ -277,12 +277,17 @@ def test_best_is_where_brute_force_finds_it():
     ]
     assert both.best_Eg.item() <= min(values) + 1e-9
 
-    slow = mp.best(weak, over="rate")
-    assert slow.attrs["bound"] == "rate"  # the slower, the better
     wide = mp.best(weak, over="window")
     assert wide.best_window.item() == pytest.approx(100, rel=1e-3)
-    least = mp.best(weak, over="rate", objective="Q", at=1.0)
+    with pytest.warns(UserWarning, match="the least Q lies at an end"):
+        least = mp.best(weak, over="rate", objective="Q", at=1.0)
     assert least.best_rate.item() == pytest.approx(least.rate.min().item())
+
+
+def test_an_optimum_at_the_end_of_the_range_is_warned_of():
+    with pytest.warns(UserWarning, match="least Eg lies at an end of the range of rate, 0.1 to 2:"):
+        slow = mp.best(PROBLEM.replace(decay=0.1), over={"rate": (0.1, 2.0)})
+    assert slow.attrs["bound"] == "rate"  # the slower, the better
 
 
 def test_best_of_sampled_values_looks_coarsely_first_and_says_what_it_costs(monkeypatch, capfd):

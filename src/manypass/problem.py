@@ -114,7 +114,9 @@ class Problem:
         if not isinstance(self.data, Teacher | Dataset):
             raise ValueError(f"`data` must be a Teacher or a Dataset, got {self.data!r}")
         if not isinstance(self.rule, rules.Rule):
-            raise ValueError(f"`rule` must be a rule such as Adaline(), got {self.rule!r}")
+            raise ValueError(
+                f"`rule` must be a rule such as {_meant(self.rule)}, got {self.rule!r}"
+            )
         # Wide enough for any use; narrow enough that no square or quotient leaves the floats.
         numbers = {
             "rate": checks.number("rate", self.rate, 1e-12, 1e6),
@@ -192,6 +194,13 @@ class Problem:
             raise ValueError(f"`{missing[0]}` is missing: a problem needs data, rule and rate")
         data = _data(entries["data"])
         return cls(**entries | {"data": data, "rule": rules.from_dict(entries["rule"])})
+
+
+def _meant(rule: Any) -> str:
+    """Write the rule whose name or class was given as one would have to."""
+    kind = rules.RULES.get(rule.lower()) if isinstance(rule, str) else rule
+    known = isinstance(kind, type) and issubclass(kind, rules.Rule) and kind is not rules.Rule
+    return f"{kind.__name__ if known else 'Adaline'}()"
 
 
 PROBLEM_FIELDS = tuple(field.name for field in dataclasses.fields(Problem))

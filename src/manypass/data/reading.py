@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from manypass.files import missing
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
 FORMATS = (*SEPARATORS, ".parquet")
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 TYPED = {"tab": "\t", "\\t": "\t"}  # what can be typed in a shell
 TIDYING = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
 SETTINGS = ("path", "target", "test", "task", "standardize", "intercept", *TIDYING)
@@ -75,6 +77,7 @@ def read_dataset(
                 f"`target` must be a column of the `{name}` {str(files[name])!r}, which has "
                 f"{', '.join(held):.200}, got {target!r}{one}"
             )
+        _check_points(f"`{name}` {str(files[name])!r}", table, (*drop, *_listed(one_hot)))
     return Dataset(
         tables["path"],
         target,
@@ -158,6 +161,24 @@ def _table(
             f"name; if it is a row number, leave it out by `drop` = {nameless[0]!r}"
         )
     return table
+
+
+def _listed(one_hot: Any) -> tuple[str, ...]:
+    return () if isinstance(one_hot, bool) else tidying.column_list("one_hot", one_hot)
+
+
+def _check_points(where: str, table: Any, spared: tuple[str, ...]) -> None:
+    """Refuse a column whose texts would be numbers, were their commas points."""
+    for name in table.columns:
+        if str(name) in spared or table[name].dtype.kind in "biuf":
+            continue
+        texts = [v for v in table[name] if isinstance(v, str)]
+        commas = [v for v in texts if DECIMAL_COMMA.fullmatch(v)]
+        if len(commas) > len(texts) / 2:
+            raise ValueError(
+                f"{where}: column {str(name)!r} has a decimal comma, {commas[0]!r}: write numbers "
+                f"with a point, or leave the column out (`drop`)"
+            )
 
 
 def _text_options(sep: Any, encoding: Any, suffix: str) -> dict[str, Any]:

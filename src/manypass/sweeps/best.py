@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,7 +57,7 @@ def best(
     xarray.Dataset
         `best_rate` (or other field) and the least `best_Eg`, with its `best_Eg_se` if it is
         sampled; for one field also the curve of the objective around it. The attribute `bound`
-        says if the optimum lies at the end of the range.
+        says if the optimum lies at the end of the range, and a warning does too.
 
     Examples
     --------
@@ -85,6 +86,12 @@ def best(
         for name, x, a, b in zip(bounds, found, low, high, strict=True)
         if x <= a * (1 + 1e-6) or x >= b * (1 - 1e-6)
     ]
+    for name in at_bound:
+        warnings.warn(
+            f"the least {objective} lies at an end of the range of {name}, {bounds[name][0]:g} to "
+            f"{bounds[name][1]:g}: beyond it may be less; `over` can set another range",
+            stacklevel=2,
+        )
     values = {f"best_{name}": x for name, x in zip(bounds, found, strict=True)}
     values[f"best_{objective}"] = least
     if goal.sampled:

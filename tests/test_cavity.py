@@ -73,7 +73,8 @@ IDENTITY = list(problems(8, seed=1))
 def test_sampled_force_fluctuation_is_F2(problem, time):
     """⟨(ỹ − x)²⟩ over sampled examples closes the circle: theory in, theory out."""
     memory = sampling.Memory(problem, time)
-    found = sampling.adaline_moments(problem, memory, time, 60_000, None, 3)
+    samples = 24_000 if problem.rate < 1 else 60_000  # small rates: more instants, less scatter
+    found = sampling.adaline_moments(problem, memory, time, samples, None, 3)
     exact = mp.steady_state(problem) if math.isinf(time) else mp.solve(problem, [time]).isel(t=0)
     assert abs(found["F2"] - float(exact.F2)) < 3.5 * found["F2_se"]
     assert 3.5 * found["F2_se"] < 0.02 * float(exact.F2)
@@ -128,11 +129,15 @@ def test_steady_training_error_equals_simulation():
 
 
 def test_batch_limit_of_the_sampled_training_error():
-    """Small v at fixed vt: many small boosts are the drift of batch learning."""
-    problem = FIG2.replace(rate=0.01)
-    online = mp.solve(problem, [200.0], mp.Exact(samples=4_000))
-    batch = mp.solve(problem.replace(mode="batch"), [200.0])
-    assert online.Et.item() == pytest.approx(batch.Et.item(), abs=3.5 * online.Et_se.item() + 0.002)
+    """Small v at fixed vt: many small boosts are the drift of batch learning, up to O(v)."""
+    large, small = (
+        mp.solve(FIG2.replace(rate=v), [2 / v], mp.Exact(samples=4_000)).isel(t=0)
+        for v in (0.04, 0.02)
+    )
+    batch = mp.solve(FIG2.replace(rate=0.02, mode="batch"), [100.0]).Et.item()
+    error = math.hypot(2 * float(small.Et_se), float(large.Et_se))
+    assert abs(2 * float(small.Et) - float(large.Et) - batch) < 3.5 * error
+    assert 3.5 * error < 0.003
 
 
 def test_mean_force_training_error_is_batch_for_small_rates_and_too_low_for_large_ones():
@@ -162,10 +167,10 @@ def test_gaussian_errors_by_counting(noise):
 @pytest.mark.parametrize("noise", [0.0, 0.4])
 def test_hebbian_closed_forms_equal_samples(time, noise):
     problem = FIG2.replace(rule=mp.Hebbian(), rate=0.7, noise=noise)
-    seen = mp.activations(problem, time, samples=300_000, source="exact")
+    seen = mp.activations(problem, time, samples=225_000, source="exact")  # 2 % of Et
     wrong = np.mean(seen.x.values * seen.target.values < 0)
     exact = mp.steady_state(problem) if time == "steady" else mp.solve(problem, [time]).isel(t=0)
-    assert abs(wrong - float(exact.Et)) < 3.5 * math.sqrt(wrong * (1 - wrong) / 300_000)
+    assert abs(wrong - float(exact.Et)) < 3.5 * math.sqrt(wrong * (1 - wrong) / 225_000)
     x = np.linspace(-12, 14, 2601)
     for y, target in ((0.7, 1.0), (-0.2, -1.0)):
         P = mp.activation_density(problem, time, x, y=y, target=target)
@@ -250,9 +255,10 @@ def test_training_error_of_adaline_is_left_out_unless_asked_for():
     assert start.Et.values[0] == 0.5
 
 
-def test_nearly_singular_covariances_do_not_blow_up():
+def test_nearly_singular_covariances_do_not_blow_up(monkeypatch):
     """Small α, all learned: rounding must not pass for noise."""
     problem = mp.Problem(mp.Teacher(alpha=0.05), mp.Adaline(), rate=1.9)
+    monkeypatch.setattr(sampling, "PILOT", 128)  # dear with 200 instants, and all are taken anyway
     seen = mp.activations(problem, 10.0, samples=500)
     assert np.abs(seen.x).max() < 3
     assert ((seen.target - seen.x) ** 2).mean() < 1e-4

@@ -1,9 +1,13 @@
 """Property tests draw the same examples every time: a test run depends on the code alone."""
 
+import os
 import re
 import signal
 import subprocess
 import sys
+
+# Two runners share the cores: products on several threads would wait for each other, many times.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy reads it when it is first imported
 
 import pytest
 from hypothesis import settings

@@ -171,7 +171,7 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
     assert found.R[0] < found.R[1]
     with pytest.raises(ValueError, match=r"`rule` .* sweep without a folder"):
         mp.sweep(grid, simulation, times=[1.0], executor=threads, out=tmp_path)
-    local = mp.sweep(grid, simulation, times=[1.0], workers=2)  # functions travel to processes
+    local = mp.sweep(grid, simulation, times=[1.0], workers=1)  # functions travel to processes
     xr.testing.assert_identical(local, found)
 
 
@@ -251,6 +251,18 @@ def test_pictures(threads):
     ]:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_a_point_that_was_just_written_is_counted_when_interrupted(threads, tmp_path, monkeypatch):
+    def interrupted(text):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("manypass.sweeps.run.unseal", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0]), executor=threads, out=tmp_path)
+    kept = len(list((tmp_path / "points").glob("*.point")))
+    assert kept == 1
+    assert stop.value.__notes__[0].startswith("1 of 2 points are finished and kept in")
 
 
 @pytest.mark.physics

@@ -128,6 +128,9 @@ def sweep(
         run(todo, keep, pool, shown.update)
     except KeyboardInterrupt as stop:
         kept = sum(not isinstance(answer, str) for answer in answers)
+        # An interrupt may come when a point has just been written, and nothing else done with it.
+        lost = [todo[i] for i in todo if isinstance(answers[i], str)]
+        kept += 0 if store is None else sum(point in store for point in lost)
         where = "nothing is kept: give `out`" if out is None else f"kept in {out}: sweep again"
         stop.add_note(f"{kept} of {len(points)} points are finished and {where} to go on")
         raise

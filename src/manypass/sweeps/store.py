@@ -46,6 +46,11 @@ class Store:
             return None
         return answer
 
+    def __contains__(self, point: Point) -> bool:
+        """Whether there is a file that answers the point, just now."""
+        name = f"{point.key}.point"
+        return name not in self.skipped and (self.folder / name).exists()
+
     def put(self, point: Point, text: str) -> None:
         """Keep the answer to a point."""
         target = self.folder / f"{point.key}.point"

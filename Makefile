@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce test physics lint bench clean
+.PHONY: help reproduce test pytest physics lint bench clean
 
 help:            ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/:/'
@@ -23,8 +23,11 @@ lint: $(READY)   ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint       ## lint, types and tests
-	$(BIN)/pytest -n 2 --dist loadfile -m 'not physics'
+test: $(READY)   ## lint, types and tests, at the same time
+	$(MAKE) --no-print-directory --jobs 2 lint pytest
+
+pytest: $(READY)
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not physics'
 
 physics: $(READY) ## statistics against fresh simulations, some 12 minutes
 	$(BIN)/pytest -n 2 --dist worksteal -m physics

@@ -28,7 +28,10 @@ def agrees(errors, predicted):
     assert error < 0.005 * predicted  # 2 % would be seen
 
 
-@pytest.mark.parametrize("kind", ["rate", "window", "all"])
+PHYSICS = [pytest.param(kind, marks=pytest.mark.physics) for kind in ("rate", "window")]
+
+
+@pytest.mark.parametrize("kind", ["all", *PHYSICS])
 def test_scikit_learn_gets_what_was_predicted(advice, kind):
     """Rows are drawn with replacement, as the theory has it; SGDRegressor then shuffles those."""
     data, row, rng = data_set("diabetes"), advice.sel(advice=kind), np.random.default_rng(1)
@@ -241,6 +244,6 @@ def test_far_above_the_critical_rate_errors_are_infinite_and_nothing_warns(rate,
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((200, 20)), rng.choice((-1.0, 1.0), 200)
     problem = mp.Problem(mp.Dataset(X, y, task=task), mp.Adaline(), rate=rate)
-    found = mp.advise(problem, passes=20)
+    found = mp.advise(problem, passes=5)
     assert np.isinf(found.F2[0])
     assert np.isfinite(found.F2.sel(advice="all"))

@@ -80,7 +80,7 @@ def test_noise_has_the_variance_of_the_temperature():
         data = mp.solve(
             problem.replace(mode=mode),
             [0.5, 2.0],
-            mp.Simulation(n=200, samples=200, seed=1),
+            mp.Simulation(n=100, samples=240, seed=1),
             two_time=True,
         )
         z = (data.C.values - 0.6 * np.array([[0.5, 0.5], [0.5, 2.0]])) / data.C_se.values
@@ -226,7 +226,8 @@ def test_batch_steps_are_small_enough(monkeypatch):
             temperature=temperature,
             mode="batch",
         )
-        method = mp.Simulation(n=100, samples=300 if temperature else 20, seed=1)
+        size = {"n": 40, "samples": 750} if temperature else {"n": 100, "samples": 20}
+        method = mp.Simulation(**size, seed=1)
         usual = mp.solve(problem, [0.5, 3.0], method)
         monkeypatch.setattr(batch, "STEP", batch.STEP / 2)
         monkeypatch.setattr(batch, "NOISY_STEP", batch.NOISY_STEP / 2)
@@ -327,7 +328,7 @@ def test_cavity_experiment_predicts_h_from_x():
 
 
 def test_cavity_experiment_boosts_the_example_at_its_learning_instants():
-    run = mp.cavity_experiment(ADATRON, np.arange(0, 3001) / 1000, n=1000, seed=3)
+    run = mp.cavity_experiment(ADATRON, np.arange(0, 3001) / 1000, n=1000, seed=3, stimuli=1)
     instants = np.rint(run.instant.values * 1000).astype(int)
     jumps = np.diff(run.x.values)
     boost = 0.1 * run.F.values  # v F ξ²/N, |ξ|² ≈ N

@@ -117,13 +117,19 @@ def test_nonlinear_rules_agree_with_simulation(problem, known):
     assert np.hypot.reduce(list(shares.values())) <= 0.01
 
 
-def test_the_last_times_of_simulated_tables():
-    """Of those problems whose memory is shorter than the table."""
-    scores = []
-    for k, name in enumerate(references.tables(("adatron", "logistic", "perceptron", "huber"))):
+def settled_tables():
+    """Names of those problems whose memory is shorter than the table."""
+    for name in references.tables(("adatron", "logistic", "perceptron", "huber")):
         table = references.Table(name)
-        if table.problem.rate * table.problem.decay * table.times[-1] < 7:
-            continue
+        if table.problem.rate * table.problem.decay * table.times[-1] >= 7:
+            yield name
+
+
+@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.physics)])
+def test_the_last_times_of_simulated_tables(every):
+    scores = []
+    for k, name in enumerate(list(settled_tables())[::every]):
+        table = references.Table(name)
         found = mp.steady_state(table.problem, mp.DMFT(samples=8192, seed=k))
         for quantity in ("R", "Q", "F2", "Et"):
             limit, error = (part[-1] for part in table.limit(quantity))
@@ -202,8 +208,8 @@ def test_what_does_not_fit_is_refused_and_what_is_not_reached_is_told(monkeypatc
     with pytest.raises(ValueError, match=r"needs .* GB of memory and 0.001 GB are allowed"):
         mp.steady_state(ADATRON, mp.DMFT(samples=100_000, memory=1e-3))
     monkeypatch.setattr("manypass.cavity.steady.MOST_POINTS", 1)
-    with pytest.warns(UserWarning, match=r"`rtol` = 0.0001 is not reached: the largest error is"):
-        mp.steady_state(PERCEPTRON, mp.DMFT(rtol=1e-4))
+    with pytest.warns(UserWarning, match=r"`rtol` = 0.002 is not reached: the largest error is"):
+        mp.steady_state(PERCEPTRON, mp.DMFT(rtol=2e-3))
 
 
 def test_the_explorer_draws_them_against_the_rate(monkeypatch):
@@ -212,7 +218,7 @@ def test_the_explorer_draws_them_against_the_rate(monkeypatch):
 
     monkeypatch.setattr(runs, "SWEPT", 2)
     said = []
-    answer, found = runs.sweep(View(PERCEPTRON), said.append)
+    answer, found = runs.sweep(View(PERCEPTRON.replace(rule=mp.Logistic())), said.append)
     assert said[-1]["word"] == f"steady states, {found.rate.size} of 3 rates"
     assert answer["steady"]["rate"] == found.rate.values.tolist()
     assert (np.diff(found.rate) > 0).all()

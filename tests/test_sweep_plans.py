@@ -1,0 +1,86 @@
+"""Sweeps from TOML files: what they may say, and what is wrong with them."""
+
+import pytest
+from slow_sweeps import PLAN
+
+import manypass as mp
+from manypass.cli import main
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--cluster", "nonsense"], "--cluster must be an address such as tcp://host:8786"),
+        (["--slurm", "0"], "--slurm must be a whole number from 1"),
+        (["--slurm", "1"], "--slurm needs the command sbatch"),
+        (["--workers", "0"], "--workers must be a whole number from 1"),
+    ],
+)
+def test_bad_places(tmp_path, capsys, monkeypatch, flags, message):
+    monkeypatch.setenv("PATH", str(tmp_path))  # no Slurm there
+    (tmp_path / "plan.toml").write_text(PLAN)
+    with pytest.raises(SystemExit) as stop:
+        main(["sweep", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"), *flags])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+BAD_PLANS = [
+    ("rate = ", "is not a TOML file"),
+    ("rate = 1", "has no table [sweep]"),
+    ("data = {alpha = 1}\n[sweep]\nrate = 5", "`rate` must be a list or { from"),
+    ("data = {alpha = 1}\n[sweep]\nrate = {from = 0, to = 1, count = 3, scale = 'log'}", "above 0"),
+    ("data = {alpha = 1}\n[sweep]\nrate = {from = 1, to = 2, count = 2.5}", "a whole count"),
+    ("data = {alpha = 1}\n[sweep]\nrate = {from = 1, to = 2, count = 2, step = 1}", "has from, to"),
+    ("rate = 1\n[sweep]\ndecay = [1, 2]", "`alpha` is missing"),
+    ("data = {alpha = 1}\n[sweep]\nrate = []", "`rate` must have at least one value, got []"),
+    ("data = {alpha = 1}\n[sweep]\nrate = {from = 1, to = 2, count = 100000000}", "up to 1000000"),
+    ("rate = 1\ndata = {alpha = 1}\n[sweep]\ncolour = [1]", "`colour` cannot be swept"),
+    ("rate = 1\ndata = {alpha = 1}\nmethod = 'magic'\n[sweep]\ndecay = [1]", "`method` must be"),
+    (
+        "rate = 1\ndata = {alpha = 1}\nmethod = {name = 'exact', n = 3}\n[sweep]\ndecay = [1]",
+        "`n` is no setting of method exact",
+    ),
+    (
+        "rate = 1\ndata = {alpha = 1}\n[[sweep.together]]\ndecay = [1, 2]\nnoise = [1]",
+        "as long as each other",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_PLANS)
+def test_bad_plans(tmp_path, capsys, text, message):
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(SystemExit) as stop:
+        main(["sweep", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_plan_with_ranges_rules_methods_and_fields_together(tmp_path, capsys):
+    (tmp_path / "plan.toml").write_text(
+        """
+        data = { alpha = 1.0 }
+        times = "0:2:3"
+        [sweep]
+        rate = { from = 0.25, to = 1.0, count = 3, scale = "log" }
+        rule = ["adaline", { name = "adatron", kappa = 1.0 }]
+        method = ["exact", { name = "simulation", n = 50, samples = 4 }]
+        [[sweep.together]]
+        decay = [0.1, 0.2]
+        noise = [0.0, 0.5]
+        """
+    )
+    main(["sweep", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"), "--workers", "1"])
+    found = mp.load(tmp_path / "out" / "sweep.nc")
+    assert found.sizes == {"rate": 3, "rule": 2, "method": 2, "decay": 2, "t": 3}
+    assert found.rate.values.tolist() == [0.25, 0.5, 1.0]
+    assert found.noise.values.tolist() == [0.0, 0.5]
+    assert found.noise.dims == ("decay",)
+    problem = mp.Problem(mp.Teacher(alpha=1.0, noise=0.5), mp.Adaline(), rate=0.5, decay=0.2)
+    assert found.Q[1, 0, 0, 1].values.tolist() == mp.solve(problem, [0, 1, 2]).Q.values.tolist()
+    printed = capsys.readouterr().out
+    assert "6 of 24 points have no answer:" in printed
+    assert "Exact() serves the linear rules" in printed

@@ -199,8 +199,9 @@ class Problem:
 def _meant(rule: Any) -> str:
     """Write the rule whose name or class was given as one would have to."""
     kind = rules.RULES.get(rule.lower()) if isinstance(rule, str) else rule
-    known = isinstance(kind, type) and issubclass(kind, rules.Rule) and kind is not rules.Rule
-    return f"{kind.__name__ if known else 'Adaline'}()"
+    if isinstance(kind, type) and issubclass(kind, rules.Rule) and kind is not rules.Rule:
+        return f"{kind.__name__}()"
+    return "Adaline()"
 
 
 PROBLEM_FIELDS = tuple(field.name for field in dataclasses.fields(Problem))

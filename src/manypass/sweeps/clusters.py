@@ -71,7 +71,8 @@ def wait_in_queue(client: Any, jobs: int) -> None:
     start, pause = time.monotonic(), PAUSE
     while True:
         try:
-            return client.wait_for_workers(1, timeout=pause)
+            client.wait_for_workers(1, timeout=pause)
+            return
         except TimeoutError:
             waited = time.monotonic() - start
             print(

@@ -68,8 +68,20 @@ def test_lookups_in_a_result_reach_its_very_edge():
 IDENTITY = list(problems(8, seed=1))
 
 
-@pytest.mark.parametrize("problem", IDENTITY, ids=lambda p: f"a{p.data.alpha}-v{p.rate:.2g}")
-@pytest.mark.parametrize("time", [0.3, 2.0, 40.0, math.inf])
+# Small rates have a long memory: many instants, and seconds.
+IDENTITIES = [
+    pytest.param(
+        problem,
+        time,
+        id=f"a{problem.data.alpha}-v{problem.rate:.2g}-{time}",
+        marks=pytest.mark.physics if problem.rate < 1 and time > 2 else (),
+    )
+    for problem in IDENTITY
+    for time in (0.3, 2.0, 40.0, math.inf)
+]
+
+
+@pytest.mark.parametrize(("problem", "time"), IDENTITIES)
 def test_sampled_force_fluctuation_is_F2(problem, time):
     """⟨(ỹ − x)²⟩ over sampled examples closes the circle: theory in, theory out."""
     memory = sampling.Memory(problem, time)
@@ -163,7 +175,7 @@ def test_gaussian_errors_by_counting(noise):
     assert abs(closed - counted) < 3.5 * math.sqrt(counted * (1 - counted) / y.size)
 
 
-@pytest.mark.parametrize("time", [0.3, 3.0, "steady"])
+@pytest.mark.parametrize("time", [0.3, 3.0, pytest.param("steady", marks=pytest.mark.physics)])
 @pytest.mark.parametrize("noise", [0.0, 0.4])
 def test_hebbian_closed_forms_equal_samples(time, noise):
     problem = FIG2.replace(rule=mp.Hebbian(), rate=0.7, noise=noise)

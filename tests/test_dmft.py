@@ -116,6 +116,7 @@ def test_extrapolation_gains_an_order():
         assert better < plain / 4, name
 
 
+@pytest.mark.physics
 def test_a_growing_transient_is_followed_until_it_is_infinite():
     problem, times = LINEAR.replace(rate=3.3), np.array([1.0, 3.0, 5.0])
     found = mp.solve(problem, times, mp.DMFT(dt=0.03, samples=40_000))
@@ -144,6 +145,7 @@ def test_the_population_is_the_distribution_of_activations():
     assert theory.attrs["source"] == "theory"
 
 
+@pytest.mark.physics
 def test_a_result_feeds_the_sampler():
     """Two routes to the training error: the population's own, and sampling from R, C, G."""
     times = np.linspace(0, 4, 33)

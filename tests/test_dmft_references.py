@@ -7,7 +7,7 @@ from references import QUANTITIES, Table, tables
 import manypass as mp
 
 NONLINEAR = tables(("adatron", "perceptron", "logistic", "huber", "sign", "arctan"))
-FEW = ("perceptron", "perceptron-margin", "adatron-fast", "huber-narrow")  # physics has them all
+FEW = ("perceptron-margin", "huber-narrow")  # make physics has them all
 
 
 def scores(name, method):

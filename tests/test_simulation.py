@@ -165,6 +165,7 @@ def test_training_error_counts_wrong_signs_and_half_of_the_undecided():
     assert_allclose(F2, [1.0, (0 + 1.5**2 + 0 + 1.5**2) / 4])
 
 
+@pytest.mark.physics
 def test_single_precision_gives_the_same_physics():
     times, settings = [0.5, 2.0], {"n": 200, "samples": 400}
     double = mp.solve(PROBLEM, times, mp.Simulation(**settings, seed=1))
@@ -216,6 +217,7 @@ def test_divergence_is_data():
     assert int(steady.diverged) == 4
 
 
+@pytest.mark.physics
 def test_batch_steps_are_small_enough(monkeypatch):
     for temperature, largest in ((0.0, 1e-4), (0.2, 2e-3)):
         problem = mp.Problem(
@@ -226,8 +228,7 @@ def test_batch_steps_are_small_enough(monkeypatch):
             temperature=temperature,
             mode="batch",
         )
-        size = {"n": 40, "samples": 750} if temperature else {"n": 100, "samples": 20}
-        method = mp.Simulation(**size, seed=1)
+        method = mp.Simulation(n=100, samples=300 if temperature else 20, seed=1)
         usual = mp.solve(problem, [0.5, 3.0], method)
         monkeypatch.setattr(batch, "STEP", batch.STEP / 2)
         monkeypatch.setattr(batch, "NOISY_STEP", batch.NOISY_STEP / 2)
@@ -310,6 +311,7 @@ def test_steps_of_batch_learning_are_small_for_a_force_with_a_jump():
 ADATRON = mp.Problem(mp.Teacher(alpha=0.3), mp.Adatron(kappa=0.8), rate=0.1, decay=0.1)
 
 
+@pytest.mark.physics
 def test_cavity_experiment_predicts_h_from_x():
     """The paper's Fig. 1: residuals are small against x − h, and shrink with N."""
     times = np.linspace(0, 3, 31)

@@ -117,6 +117,7 @@ def test_nonlinear_rules_agree_with_simulation(problem, known):
     assert np.hypot.reduce(list(shares.values())) <= 0.01
 
 
+@pytest.mark.physics
 def test_the_last_times_of_simulated_tables():
     """Of those problems whose memory is shorter than the table."""
     scores = []

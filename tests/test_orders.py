@@ -48,7 +48,7 @@ def test_any_order_is_taken_or_refused_by_name(sequence, share, mode):
     else:
         assert mp.Problem.from_dict(json.loads(json.dumps(problem.to_dict()))) == problem
         if problem.batch_share and sequence != "replacement":
-            assert 1 / problem.batch_share == round(1 / problem.batch_share)
+            assert problem.batch_share == 1 / round(1 / problem.batch_share)
         assert mode == "online" or (sequence, share) == ("replacement", 0.0)
 
 

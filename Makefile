@@ -36,6 +36,7 @@ bench: $(READY)  ## how long things take, as ratios in one run
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/gpu.py
+	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/dmft.py
 	$(BIN)/python benchmarks/steady.py

@@ -93,11 +93,12 @@ class Epochs:
         for k in range(self.cells):
             m, Sigma = state
             first = past.sources(k, m, Sigma, keep=True)
-            guess = self.advance(state, *(self._source([s]) for s in first), self.n)
+            drift, spread = (self._source([s]) for s in first)
+            guess = self.advance(state, drift, spread, self.n)
             last = past.sources(k + 1, *guess)
-            sources = [self._source(list(pair)) for pair in zip(first, last, strict=True)]
-            yield state, sources[0], sources[1]
-            state = self.advance(state, *sources, self.n)
+            drift, spread = (self._source(list(pair)) for pair in zip(first, last, strict=True))
+            yield state, drift, spread
+            state = self.advance(state, drift, spread, self.n)
 
     def _source(self, values: list[Array]) -> Polynomial:
         return Polynomial([0.0, self.n][: len(values)], values, self.n)
@@ -220,7 +221,8 @@ def stationary(moments: Moments, task: str, start: State, null: float) -> dict[s
 
         flat = np.concatenate([start[0] * root, (np.outer(root, root) * start[1]).ravel()])
         try:
-            flat = anderson(left, flat, f_tol=SETTLING * np.abs(flat).max(), **SEARCH)
+            search: Any = anderson  # its stubs know of scalar functions only
+            flat = np.asarray(search(left, flat, f_tol=SETTLING * np.abs(flat).max(), **SEARCH))
         except (NoConvergence, np.linalg.LinAlgError):
             raise ValueError(f"no steady state was found: {REMEDY}") from None
         state = flat[:size] / root, flat[size:].reshape(size, size) / np.outer(root, root)

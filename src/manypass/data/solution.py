@@ -150,7 +150,8 @@ def _stationary(problem: Problem, moments: Moments, window: float) -> dict[str, 
                 f"`window` = {window:g} of `sequence` = 'reshuffled' is not known on a Dataset: "
                 f"{reshuffled.REMEDY}"
             )
-        return reshuffled.stationary(moments, problem.data.task, (m, Sigma), null)
+        found = reshuffled.stationary(moments, problem.data.task, (m, Sigma), null)
+        return {name: float(value) for name, value in found.items()}
     now = measure(m, Sigma, null)
     steps = moments.steps(window)
     if problem.mode == "batch" and window:

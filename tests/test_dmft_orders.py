@@ -12,22 +12,23 @@ FEW = ("reshuffled-adatron", "fixed-adatron-no-decay", "reshuffled-perceptron-no
 
 
 def scores(name, method):
-    """(theory − table)/error at half and whole epochs, and the largest error of the theory."""
+    """(theory − table)/error at half and whole epochs, its largest error, and z half a % off."""
     table = Table(name)
     found = mp.solve(table.problem, table.times, method)
-    z, sizes = [], []
+    z, shifted, sizes = [], [], []
     for quantity in QUANTITIES:
         limit, error = table.limit(quantity)
         own = found[f"{quantity}_se"].values
         z.append((found[quantity].values - limit) / np.hypot(error, own))
+        shifted.append((1.005 * found[quantity].values - limit) / np.hypot(error, own))
         full = {"R": np.sqrt(float(found.Q.max())), "Et": 0.5}.get(quantity, limit.max())
         sizes.append(own.max() / full)
-    return np.concatenate(z), max(sizes)
+    return np.concatenate(z), max(sizes), np.concatenate(shifted)
 
 
 @pytest.mark.parametrize("name", FEW)
 def test_epochs_agree_with_simulation(name):
-    z, size = scores(name, mp.DMFT(seed=3))
+    z, size, _ = scores(name, mp.DMFT(seed=3))
     print(name, f"largest {np.abs(z).max():.1f}, error {size:.4f}")
     assert size < 0.0101
     assert np.abs(z).max() < 4
@@ -36,13 +37,17 @@ def test_epochs_agree_with_simulation(name):
 @pytest.mark.physics
 @pytest.mark.parametrize("order", ["reshuffled", "fixed"])
 def test_half_a_percent_would_show(order):
-    """All tables of nonlinear rules, with errors that are a third of a percent of the curves."""
-    every = []
+    """All tables of nonlinear rules; theory that is half a percent off everywhere would not do."""
+    every, shifted = [], []
     for name in tables(NONLINEAR, order):
-        z, size = scores(name, mp.DMFT(rtol=0.005, seed=11))
+        z, size, wrong = scores(name, mp.DMFT(rtol=0.007, seed=11))
         print(name, f"largest {np.abs(z).max():.1f}, error {size:.4f}")
-        assert size < 0.0051, name
+        assert size < 0.0071, name
         every.append(z)
+        shifted.append(wrong)
+    wrong = np.abs(np.concatenate(shifted))
+    assert np.mean(wrong < 2) < 0.95
+    assert wrong.max() > 4
     z = np.abs(np.concatenate(every))
     print(
         f"{order}: {np.mean(z < 1):.3f} within one, {np.mean(z < 2):.3f} within two, {z.max():.1f}"

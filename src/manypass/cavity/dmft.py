@@ -19,6 +19,9 @@ ROUNDING = 1e-7  # of single precision
 SPLIT = 4  # of them are also run as halves, to see the bias of a finite population
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
 STEP_LEFT = {"online": 1.0, "jumps": 1.5, "batch": 1.0}
+# In epochs, where the same examples are learned again in step with each other: the bias of a
+# population is up to this share of (cells of the past)/(examples), and halves do not show it all.
+OVERFIT = 0.1
 FAR = 15.0  # and more where the correction is large, in units of its share in the curve
 
 
@@ -50,13 +53,14 @@ def summary(
     least: dict[str, float],
     floors: dict[str, float],
     kind: str,
+    overfit: float = 0.0,
 ) -> Measured:
     """Means with `_se`, and the largest share of each error in it.
 
     The standard error is the root of the sum of squares of three: scatter over populations, what
     is left of the step error, and the population's bias. Shares are relative to the largest value
     of a curve, or to what is given as the `least` that matters; `floors` are what a sampling error
-    cannot be below.
+    cannot be below, `overfit` cells per example where they are learned in epochs.
     """
     average, steps, biases = Average(), Average(), Average()
     for values, moved, bias in samples:
@@ -79,7 +83,10 @@ def summary(
         parts = {
             "sampling": STUDENT * out[f"{name}_se"] + floors.get(name, ROUNDING * sizes[name]),
             "step": STEP_LEFT[kind] * left * (1 + FAR * left / sizes[name]),
-            "population": np.sqrt(np.maximum(bias[name] ** 2 - chance**2, chance**2 / 4)),
+            "population": np.hypot(
+                np.sqrt(np.maximum(bias[name] ** 2 - chance**2, chance**2 / 4)),
+                np.where(step[name] == 0, 0.0, OVERFIT * overfit * sizes[name]),
+            ),
         }
         out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()))
         if np.ndim(out[name]) < 2:

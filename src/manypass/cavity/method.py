@@ -272,8 +272,10 @@ class DMFT:
         floors = {"Et": 1 / samples} if classes else {}  # one example more or less
         runs = shown(done, POPULATIONS, progress, "mean field", "population")
 
+        overfit = plan.cells / size if plan.grid.ends.size and not problem.batch_share else 0.0
+
         def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
-            found = summary(so_far, sizes, floors, kind)
+            found = summary(so_far, sizes, floors, kind, overfit)
             how = {"dt": dt, "samples": size * len(so_far)}
             return found, how | {"errors": json.dumps(found["budget"])}
 

@@ -25,6 +25,9 @@ from manypass.problem import Problem
 PUSHES = 0.5  # what must be left of the push of a cell when a direction is given up
 
 
+SPANNED = 1e-8  # share of forces that is lost in single precision
+
+
 class Past:
     """Cells, z and e of every example, and vectors over the cells.
 
@@ -77,9 +80,11 @@ class Past:
         problem, n = self.problem, self.count - 1
         scale = problem.rate * math.sqrt(problem.data.alpha)
         noise = 2 * problem.temperature * (self.end[n] - self.begin[n])
-        along = scale * S[:n]
-        size = math.sqrt(max(scale**2 * S[n] + noise - along @ along, 1e-9 * noise + 1e-30))
-        inverse = np.append(-along, scale) / size
+        along, whole = scale * S[:n], scale**2 * S[n] + noise
+        left = whole - along @ along
+        inverse = np.append(-along, scale) / math.sqrt(max(left, 1e-300))
+        if left <= SPANNED * whole:  # forces that are known from earlier ones make no direction
+            inverse[:] = 0.0
         self.e[:, n] = self.e[:, : n + 1] @ inverse.astype(np.float32)
         P[n] = P @ inverse
         self.rows[self.sources, n] = self.rows[self.sources, : n + 1] @ inverse

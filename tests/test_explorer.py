@@ -315,14 +315,15 @@ def test_errors_and_divergence_are_said_in_words(opened):
     page.until("document.getElementById('warning').textContent.includes('press Simulate')")
 
 
-def test_an_order_without_theory_can_be_simulated(opened):
-    page = opened("n=30&samples=4&end=2.4")
+def test_an_order_has_its_theory_and_can_be_simulated(opened):
+    page = opened("n=30&samples=4&end=2.4&sequence=fixed")
+    page.until("document.getElementById('status').textContent.startsWith('Exact theory')")
     page.page.select_option("#sequence", "reshuffled")
-    page.until("document.getElementById('warning').textContent.includes('press Simulate')")
-    assert "does not serve `sequence` = 'reshuffled'" in page.page.inner_text("#warning")
-    page.until("document.querySelector('#steady .instead').textContent.includes('not serve')")
-    assert not page.page.is_visible("#sweep")
-    assert 'sequence = "reshuffled"' in page.page.text_content("#toml")
+    page.until("document.querySelector('#steady .plot').data?.length > 0")
+    assert "Q" in page.traces("order")
+    assert page.page.is_hidden("#warning")
+    assert "with replacement" in page.page.inner_text("#relaxation")
+    page.until("document.getElementById('toml').textContent.includes('\"reshuffled\"')")
     assert "sequence='reshuffled'" in page.page.text_content("#python")
     page.page.click("#simulate")
     page.until(

@@ -47,10 +47,12 @@ def curves(view: View) -> dict[str, Any]:
         "note": "",
     }
     if view.linear:
-        answer["relaxation"] = relaxation(view.problem)
         answer["curves"] = plain(verbs.solve(view.problem, view.times, view.theory))
-        limit, rate = verbs.critical_rate(view.problem), verbs.slow_mode(view.problem)
-        answer |= {"critical_rate": limit if math.isfinite(limit) else None, "slow_mode": rate}
+        limit = verbs.critical_rate(view.problem)
+        answer["critical_rate"] = limit if math.isfinite(limit) else None
+        if view.problem.sequence == "replacement":  # epochs have maps, not modes that relax
+            answer["relaxation"] = relaxation(view.problem)
+            answer["slow_mode"] = verbs.slow_mode(view.problem)
         return answer
     refusal = view.theory.refusal(view.problem)
     return answer | ({"note": refusal} if refusal else {"runs": ["curves"]})
@@ -81,10 +83,12 @@ def steady(view: View) -> dict[str, Any]:
     """E_g and E_t for t → ∞ against v: as they are, averaged, batch and mean-force."""
     if not view.linear:
         return {"note": DMFT().steady_refusal(view.problem) or "", "runs": []}
+    if view.problem.sequence != "replacement" and not isinstance(view.problem.rule, Adaline):
+        return {"note": "Against v this takes a minute: use `manypass sweep`.", "runs": []}
     problem, v = view.problem, rates(view)
     answer: dict[str, Any] = {"runs": ["steady"] if view.samples_training_error else []}
     try:
-        batch = verbs.steady_state(problem.replace(mode="batch"))
+        batch = verbs.steady_state(problem.replace(mode="batch", sequence="replacement"))
         answer["batch"] = {"Eg": float(batch.Eg), "Et": float(batch.Et)}
         if problem.mode == "online":
             answer["now"] = plain(against_rate(verbs.steady_state, problem, v))

@@ -22,7 +22,8 @@ let wanted = null; // a state whose answer is still to be asked for
 let asking = false;
 let latency = "";
 
-const linear = (s) => ["adaline", "hebbian"].includes(s.rule) && orderOf(s) === "replacement";
+const linear = (s) => ["adaline", "hebbian"].includes(s.rule);
+const relaxes = (s) => linear(s) && orderOf(s) === "replacement";
 const steadyKey = (s) => JSON.stringify(
   [{ ...problemOf(s), rate: s.rule === "adaline" && s.mode === "online" ? 0 : s.rate }, s.window],
 );
@@ -89,7 +90,7 @@ function insteadOf(card) {
     }
     return shown.steady?.note || null;
   }
-  if (card === "relaxation" && !linear(state)) {
+  if (card === "relaxation" && !relaxes(state)) {
     return "Only linear rules have modes that relax independently: see Adaline, with replacement.";
   }
   if (card === "activations") {

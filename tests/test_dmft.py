@@ -260,6 +260,38 @@ def test_a_force_that_teaches_nothing_does_not_ask_for_ever_more_samples():
     assert np.abs(found.R).max() < 0.01
 
 
+@pytest.mark.parametrize("rule", [mp.Adatron(0.0), mp.Adatron(-1.0), mp.Perceptron(-1.0)])
+@pytest.mark.parametrize("mode", ["online", "batch"])
+def test_a_force_that_is_zero_at_the_start_never_learns(rule, mode):
+    """J = 0 stays exactly: no noise of rounding grows, and nothing is asked to be sampled."""
+    problem = ADATRON.replace(rule=rule, mode=mode, noise=2.0)
+    if mode == "online" or isinstance(rule, mp.Adatron):  # in batch mode forces may not jump
+        found = mp.solve(problem, [0.0, 0.3, 3.0])
+        for name in ("R", "Q", "F2"):
+            assert (found[name] == 0).all() and (found[f"{name}_se"] == 0).all()
+        assert (found.Eg == 0.5).all() and (found.Et == 0.5).all()
+    for decay in (0.0, 0.3):
+        settled = mp.steady_state(problem.replace(decay=decay))
+        assert settled.R == settled.Q == settled.F2 == settled.Q_se == settled.Et_se == 0
+        assert settled.Eg == settled.Et == 0.5
+    if mode == "online":
+        assert not mp.activations(problem, 1.0, samples=100, source="dmft").x.any()
+
+
+def test_what_leaves_the_start_is_followed():
+    still = ADATRON.replace(rule=mp.Adatron(-1.0))
+    both = mp.solve(still, [0.0, 1.0], two_time=True)
+    assert (both.C == 0).all()
+    np.testing.assert_allclose(both.G, [[1, 0], [np.exp(-0.1), 1]])
+    with pytest.raises(ValueError, match="kink.*`two_time`"):
+        mp.solve(ADATRON.replace(rule=mp.Adatron(0.0)), [0.0, 1.0], two_time=True)
+    regression = mp.solve(still.replace(task="regression", noise=1.0), [1.0])
+    assert regression.Et == 1.0 and regression.Eg == 0.5
+    quick = mp.DMFT(dt=0.25, samples=4000)
+    for moving in (still.replace(temperature=0.1), still.replace(rule=mp.Perceptron(0.0))):
+        assert mp.solve(moving, [1.0], quick).Q > 0.1
+
+
 def test_a_step_that_is_far_too_large_is_not_taken():
     problem = mp.Problem(mp.Teacher(alpha=1.0), mp.Adaline(), rate=1.0, decay=0.1)
     found = mp.solve(problem, [4.0, 16.0], mp.DMFT(dt=4.0, samples=16_000))

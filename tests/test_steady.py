@@ -1,6 +1,7 @@
 """Steady states from stationary functions: against exact theory, simulations, and each other."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -186,6 +187,10 @@ def test_there_is_none_above_the_critical_rate():
 def test_without_decay_there_may_be_none():
     with pytest.raises(mp.NotSettledError, match=r"with `decay` = 0 weights may .*`solve`"):
         mp.steady_state(ADATRON.replace(decay=0.0))
+    separable = mp.Problem(mp.Teacher(1.0), mp.Logistic(), rate=1.0)
+    with warnings.catch_warnings(), pytest.raises(mp.NotSettledError, match="with `decay` = 0"):
+        warnings.simplefilter("error")
+        mp.steady_state(separable)
     noisy = mp.Problem(mp.Teacher(4.0, "regression", 0.5), mp.Huber(1.0), rate=0.5)
     assert 0.9 < float(mp.steady_state(noisy, mp.DMFT(samples=1024)).R) < 1.1
 
@@ -217,3 +222,14 @@ def test_the_explorer_draws_them_against_the_rate(monkeypatch):
     assert said[-1]["word"] == f"steady states, {found.rate.size} of 3 rates"
     assert answer["steady"]["rate"] == found.rate.values.tolist()
     assert (np.diff(found.rate) > 0).all()
+
+
+def test_the_explorer_shows_that_nothing_is_learned():
+    from manypass.explorer import runs
+    from manypass.explorer.view import View
+
+    view = View(ADATRON.replace(rule=mp.Perceptron(-0.5)))
+    assert set(runs.curves(view, lambda word: None)[0]["curves"]["Eg"]) == {0.5}
+    assert set(runs.sweep(view, lambda word: None)[0]["steady"]["Eg"]) == {0.5}
+    with pytest.raises(ValueError, match="nothing is learned"):
+        runs.activations(view, lambda word: None)

@@ -13,9 +13,10 @@ import numpy as np
 import xarray as xr
 
 from manypass import checks, memory, orders, results
+from manypass.cavity import rest
 from manypass.cavity.dmft import SPLIT, sample, summary
 from manypass.cavity.plan import Plan, make_plan
-from manypass.cavity.population import lead
+from manypass.cavity.population import even_examples, lead
 from manypass.cavity.settling import CURVES, fastest, with_errors
 from manypass.cavity.smooth import jumps, objection
 from manypass.checks import Array
@@ -128,6 +129,9 @@ class DMFT:
             )
         if two_time:
             memory.require(16 * 8 * t.size**2, "take fewer `times`", self.memory * 1e9)
+        if rest.rests(problem):
+            still = rest.values(problem, t, two_time)
+            return results.dataset(problem, self, still, {"t": t}).assign_attrs(rest.HOW)
 
         classes, known = problem.data.task == "classification", t
         guess = {"Eg": 0.5, "Et": 0.5, "Eg_se": 0.0, "Et_se": 0.0} if classes else {}
@@ -164,7 +168,10 @@ class DMFT:
         """
         from manypass.cavity import steady
 
-        values, how = steady.solve(problem, window, self, self._rtol)
+        if rest.rests(problem):
+            values, how = rest.values(problem, np.zeros(())) | {"settled": 0.0}, rest.HOW
+        else:
+            values, how = steady.solve(problem, window, self, self._rtol)
         return results.dataset(problem, self, values, {"window": window}).assign_attrs(how)
 
     def critical_rate(self, problem: Problem) -> tuple[float, float]:
@@ -187,6 +194,10 @@ class DMFT:
         """y, ỹ and x of the examples of one population at a time."""
         from manypass.simulation.kernels import compiled_rule
 
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed))
+        if rest.rests(problem):
+            y, target = even_examples(problem.teacher, max(count, FIRST), rng)
+            return {"y": y[:count], "target": target[:count], "x": np.zeros(count)}
         if math.isinf(time):
             from manypass.cavity import steady
 
@@ -199,7 +210,6 @@ class DMFT:
         plan = make_plan(problem, np.array([time]), CURVES, dict, step)
         size = max(count, plan.least)
         self._threads(problem, plan, size)
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed))
         rule = compiled_rule(problem.rule, slope=problem.mode == "batch")
         run = lead(problem, rule, size, plan, rng, split=False)[0]
         if not np.isfinite(run.at(plan.t, plan.clock.w)["Q"][0]):

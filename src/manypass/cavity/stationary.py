@@ -18,6 +18,8 @@ from manypass.checks import Array
 from manypass.exact.steady import window_factor
 from manypass.problem import Problem
 
+FOR_EVER = 1e-7  # of the fastest rate: what decays more slowly does not decay
+
 
 @dataclass(frozen=True, eq=False)
 class Stationary:
@@ -110,7 +112,7 @@ class Stationary:
         if not (np.isfinite(self.values).all() and self.F2 > 0):
             return False
         p, _, c = self.modes
-        return bool(p.real.min() > 0 and np.isfinite(c).all())
+        return bool(p.real.min() > FOR_EVER * np.abs(p).max() and np.isfinite(c).all())
 
     def Q(self, window: float = 0.0) -> float:
         """|J|² of weights averaged over a window τ: (1/τ²)∬C."""

@@ -1,0 +1,60 @@
+"""Learning that never starts: F(0, ỹ) = 0 and no noise, so that J = 0 stays, exactly."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from manypass.cavity.settling import CURVES, with_errors
+from manypass.checks import Array
+from manypass.ensemble import Measured
+from manypass.problem import Problem
+
+HOW = {"dt": 0.0, "samples": 0, "errors": json.dumps({"sampling": 0.0})}  # nothing is sampled
+NEAR = 1e-9  # beside x = 0: a force that jumps there is averaged over both sides, and learns
+
+
+def rests(problem: Problem) -> bool:
+    """Whether nothing is ever learned, as of Adatron with κ ≤ 0.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.0), mp.Adatron(kappa=0.0), rate=1.0)
+    >>> rests(problem), rests(problem.replace(rule=mp.Perceptron(kappa=0.0)))
+    (True, False)
+    """
+    force = problem.rule.force
+    targets = _targets(problem)
+    return problem.temperature == 0 and all(
+        float(force(0.0, target)) == 0
+        and max(abs(float(force(x, target))) for x in (-NEAR, NEAR)) < 1e3 * NEAR
+        for target in targets
+    )
+
+
+def values(problem: Problem, t: Array, two_time: bool = False) -> Measured:
+    """R = Q = F2 = 0 without error; C = 0, and G = e^{−vλ(t−s)} if no force answers."""
+    found: Measured = {name: np.zeros(t.shape) for name in CURVES}
+    found["Et"] += 0.5 * problem.teacher.b  # ½⟨ỹ²⟩; of classes, a guess
+    found = with_errors(problem.data.task, found)
+    if two_time:
+        if any(problem.rule.force(x, y) for x in (-NEAR, NEAR) for y in _targets(problem)):
+            raise ValueError(
+                f"with `rule` {problem.rule!r} nothing is learned from J = 0, where its force has "
+                f"a kink: there is no response G (`two_time`)"
+            )
+        lag = np.subtract.outer(t, t)
+        found["C"] = 0 * lag
+        decay = problem.rate * problem.decay
+        found["G"] = np.where(lag >= 0, np.exp(-decay * np.maximum(lag, 0)), 0.0)
+    return found | {f"{name}_se": 0 * value for name, value in found.items()}
+
+
+def _targets(problem: Problem) -> Any:
+    if problem.data.task == "classification":
+        return (-1.0, 1.0)
+    return math.sqrt(problem.teacher.b) * np.linspace(-8, 8, 160)

@@ -9,6 +9,7 @@ from scipy.stats import ks_2samp
 import manypass as mp
 from manypass.cavity import examples, sampling, tables
 from manypass.exact.training_error import gaussian_errors
+from manypass.simulation.kernels import compiled_force
 
 FIG2 = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
 
@@ -265,6 +266,44 @@ def test_training_error_of_adaline_is_left_out_unless_asked_for():
     assert mp.solve(FIG2.replace(task="regression"), [1.0]).Et_se.item() == 0
     start = mp.solve(FIG2, [0.0, 1.0], mp.Exact(samples=1000))
     assert start.Et.values[0] == 0.5
+
+
+def test_hebbian_examples_that_are_learned_often_are_drawn_at_once(monkeypatch):
+    """The same numbers as by drawing every h that led to x; that would take hours here."""
+    problem = FIG2.replace(rule=mp.Hebbian(), decay=0.1)
+    quick = mp.activations(problem, 2.0, samples=200)
+    monkeypatch.setattr(
+        "manypass.cavity.activations.pulled",
+        lambda tables, rate, now, draws, normals: examples.general(
+            tables, rate, now, draws, tables.start, normals, compiled_force(problem.rule), ()
+        ),
+    )
+    slow = mp.activations(problem, 2.0, samples=200)
+    np.testing.assert_allclose(quick.x, slow.x, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(quick.h, slow.h, rtol=1e-9, atol=1e-9)
+    monkeypatch.undo()
+    few = problem.replace(alpha=1e-3)
+    seen, curve = mp.activations(few, 1.0, samples=4000), mp.solve(few, [1.0])
+    assert float((seen.h**2).mean()) == pytest.approx(float(curve.Q[0]), rel=0.1)
+    assert seen.learned.mean() == pytest.approx(1000, rel=0.01)
+
+
+def test_what_would_take_hours_is_refused():
+    few = FIG2.replace(alpha=5e-3)
+    known = mp.solve(few, np.linspace(0, 5, 11), two_time=True)
+    with pytest.raises(
+        ValueError, match=r"`samples` = 100000 of .* about 1e.03 times .* at most 9970"
+    ):
+        mp.activations(few, 5.0, source=known)
+
+
+def test_densities_at_the_ends_of_what_is_allowed(recwarn):
+    points, given = [-1.0, 1.0, 1e300], {"y": 0.5, "target": 1.0, "samples": 200}
+    with pytest.raises(ValueError, match=r"`alpha` = 1e-06: .* not random"):
+        mp.activation_density(FIG2.replace(alpha=1e-6, rate=1.0, decay=0.1), 1.0, points, **given)
+    for rule in (mp.Adaline(), mp.Hebbian()):
+        assert mp.activation_density(FIG2.replace(rule=rule), 1.0, points, **given)[-1] == 0
+    assert not recwarn.list
 
 
 def test_nearly_singular_covariances_do_not_blow_up(monkeypatch):

@@ -9,7 +9,7 @@ from sklearn.linear_model import SGDRegressor
 
 import manypass as mp
 from manypass.cli import main
-from manypass.data.advice import text
+from manypass.data.advice import text, trained_on
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +192,58 @@ def test_bad_settings(change, words):
     problem = mp.Problem(data_set("diabetes"), mp.Adaline(), rate=0.1)
     with pytest.raises(ValueError, match=words):
         mp.advise(problem, **change)
+
+
+def small_data(scale=1.0):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    return mp.Dataset(scale * X, np.sign(X[:, 0] + 0.3 * rng.standard_normal(60)))
+
+
+def test_a_batch_has_no_more_than_what_is_trained_on(tmp_path, capsys):
+    data = small_data()
+    problem = mp.Problem(data, mp.Adaline(), rate=0.2)
+    with pytest.raises(
+        ValueError, match="`batch_size` must be a whole number from 1 to 45, got 46"
+    ):
+        mp.advise(problem, batch_size=46, passes=3)
+    np.savetxt(
+        tmp_path / "a.csv", np.c_[data.X, data.y], delimiter=",", header="a,b,c,d,t", comments=""
+    )
+    for rate in ([], ["--rate", "0.2"]):
+        flags = ["--data", str(tmp_path / "a.csv"), "--target", "t", "--batch-size", "46"]
+        with pytest.raises(SystemExit):
+            main(["advise", *flags, *rate])
+        assert "--batch-size must be a whole number from 1 to 45, got 46" in capsys.readouterr().err
+
+
+def test_units_in_which_no_rate_can_be_given_are_named(tmp_path, capsys):
+    start = mp.Problem(small_data(), mp.Adaline(), rate=0.2)
+    for scale in (1e-6, 1e6):
+        with pytest.raises(ValueError, match="in the units of `X` the critical rate is"):
+            mp.advise(start.replace(data=small_data(scale)), passes=2)
+    large = mp.advise(start.replace(data=small_data(1e3), rate=1e-7), passes=2)  # decays are cut
+    assert large.F2_test.sel(advice="all") < large.F2_test.sel(advice="start")
+    data = small_data(1e6)
+    np.savetxt(
+        tmp_path / "a.csv", np.c_[data.X, data.y], delimiter=",", header="a,b,c,d,t", comments=""
+    )
+    with pytest.raises(SystemExit):
+        main(["advise", "--data", str(tmp_path / "a.csv"), "--target", "t"])
+    assert "say --standardize" in capsys.readouterr().err
+
+
+def test_no_advice_is_worse_than_the_start():
+    """Unscaled features: the search tells decays apart no better than to its own tolerance."""
+    from sklearn.datasets import load_breast_cancer
+
+    X, y = load_breast_cancer(return_X_y=True)
+    data = mp.Dataset(X, 2.0 * y - 1)
+    kept = trained_on(mp.Problem(data, mp.Adaline(), rate=1.0), 0.25, 0)
+    found = mp.advise(kept.replace(rate=mp.critical_rate(kept) / 2), passes=3)
+    alone = found.F2_test.sel(advice=["rate", "passes", "window", "decay", "all"])
+    assert (alone <= found.F2_test.sel(advice="start")).all()
+    assert found.F2_test.sel(advice="all") == found.F2_test[:6].min()
 
 
 def test_bad_problems():

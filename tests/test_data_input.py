@@ -111,6 +111,14 @@ BAD = [
     ((with_entry(np.nan), Y), {}, "`X` must be finite numbers, but column 1 is missing in row 7"),
     ((with_entry(np.inf), Y), {}, "column 1 is inf in row 7"),
     ((with_entry(6.9e303), Y), {}, "`X` must be numbers up to 1e.50 in size, but column 1 is 6.9e"),
+    (
+        (X * 1e-165, Y),
+        {},
+        "`X` must have numbers above 1e-50 .* in column 0 the largest is .*e-165",
+    ),
+    ((sparse.csr_array(X * [1, 1e-99, 1]), Y), {}, "in column 1 the largest is .*e-99: take"),
+    ((FRAME * [1, 1, 1e-99, 1], "good"), {"standardize": True}, "in column 'cost' the largest is"),
+    ((X[:1], Y[:1]), {}, "`X` must have at least two examples, got 1"),
     ((X, np.append(Y[:-1], -1e60)), {}, "`y` must be numbers up to 1e.50 in size, got -1e.60 in"),
     ((changed(3, "age", np.nan), "good"), {}, "column 'age' is missing in row 3"),
     ((changed(3, "age", None), "good"), {}, "column 'age' is missing in row 3"),
@@ -274,6 +282,16 @@ def test_bad_flags(files, capsys, more, words):
         main(["solve", *flags(files, "--rate", "0.1", *more)])
     assert stop.value.code == 2
     assert words in capsys.readouterr().err
+
+
+def test_blanks_after_commas_are_no_part_of_names(tmp_path):
+    (tmp_path / "a.csv").write_text("a, b, t\n1, 2, yes\n2, 3, no\n4, 1, yes\n")
+    data = mp.read_dataset(tmp_path / "a.csv", "t", positive="yes")
+    assert data.names == ("a", "b")
+    assert data.y.tolist() == [1, -1, 1]
+    (tmp_path / "b.csv").write_text("a ,b,t \n1,2,3\n")
+    with pytest.raises(ValueError, match="which has 'a ', b, 't ', got 't'"):
+        mp.read_dataset(tmp_path / "b.csv", "t")
 
 
 def test_bad_files(files, monkeypatch):

@@ -67,7 +67,7 @@ def test_the_label_that_is_positive():
 
 BAD = [
     ((X, ["x", "y", "z", "z"] * 10), {}, "`y` must be numbers, got 'x', or two labels, got 3"),
-    ((X, WORDS), {"task": "regression"}, "`y` must be numbers, got '(good|bad)'"),
+    ((X, WORDS), {"task": "regression"}, "`y` must be numbers, got '(good|bad)': targets of a"),
     ((X, WORDS), {"positive": "fine"}, "`positive` must be one of .* 'bad', 'good', got 'fine'"),
     ((X, UP), {"positive": True, "task": "regression"}, "`positive` = True names a class"),
     ((X, WORDS), {"positive": ["good"]}, "`positive` must be a label"),

@@ -188,9 +188,10 @@ def test_without_decay_there_may_be_none():
     with pytest.raises(mp.NotSettledError, match=r"with `decay` = 0 weights may .*`solve`"):
         mp.steady_state(ADATRON.replace(decay=0.0))
     separable = mp.Problem(mp.Teacher(1.0), mp.Logistic(), rate=1.0)
-    with warnings.catch_warnings(), pytest.raises(mp.NotSettledError, match="with `decay` = 0"):
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mp.steady_state(separable)
+        with pytest.raises(mp.NotSettledError, match="with `decay` = 0"):
+            mp.steady_state(separable)
     noisy = mp.Problem(mp.Teacher(4.0, "regression", 0.5), mp.Huber(1.0), rate=0.5)
     assert 0.9 < float(mp.steady_state(noisy, mp.DMFT(samples=1024)).R) < 1.1
 

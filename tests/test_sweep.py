@@ -185,6 +185,7 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
         (lambda: mp.Grid(PROBLEM, {"rate": [1]}, rate=[2]), "`rate` is swept twice"),
         (lambda: mp.Grid(PROBLEM, {("alpha", "rate"): [1, 2]}), "change together"),
         (lambda: mp.Grid(PROBLEM, {"rate": range(10**4), "decay": range(10**4)}), "1e\\+08 points"),
+        (lambda: mp.Grid(PROBLEM, {3: [1]}), "`axes` must map fields or tuples of fields, got 3"),
         (lambda: mp.Grid("x", rate=[1]), "`problem` must be a Problem"),
         (lambda: mp.sweep(PROBLEM), "`grid` must be a Grid"),
         (lambda: mp.sweep(mp.Grid(PROBLEM, kappa=[1])), "`kappa` cannot be swept: choose from"),

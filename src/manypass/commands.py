@@ -130,13 +130,15 @@ def run_advise(arguments: argparse.Namespace) -> None:
     check_suffix("--out", arguments.out, TABLES)
     from manypass import checks
     from manypass.data.advice import advise, text, trained_on
+    from manypass.data.search import LIMITS
     from manypass.data.solution import critical_rate
 
     entries = read_entries(arguments)
     problem = make_problem({"rate": 1.0, **entries})
     if "rate" not in entries:
         part = trained_on(problem, arguments.holdout, checks.seed("seed", arguments.seed))
-        problem = problem.replace(rate=critical_rate(part, arguments.batch_size) / 2)
+        half = critical_rate(part, arguments.batch_size) / 2
+        problem = problem.replace(rate=min(max(half, LIMITS[0]), LIMITS[1]))
     found = advise(
         problem,
         passes=arguments.passes,

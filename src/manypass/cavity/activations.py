@@ -9,9 +9,9 @@ import numpy as np
 import xarray as xr
 
 from manypass import checks, orders, results
-from manypass.cavity.examples import Draws, gaussian, general
+from manypass.cavity.examples import Draws, gaussian, general, pulled
 from manypass.cavity.sampling import Memory, check_instants, chunks
-from manypass.cavity.tables import Tables, result_tables
+from manypass.cavity.tables import Tables, look_up_1, look_up_2, result_tables
 from manypass.checks import Array
 from manypass.exact.modes import linear_modes
 from manypass.exact.steady import check_steady, stationary
@@ -19,6 +19,8 @@ from manypass.exact.training_error import shot_exponent, shot_moments, wave_numb
 from manypass.exact.volterra import SequenceNoise
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
+
+MOST_WORK = 1e13  # cubes of instants that are sampled: about an hour
 
 
 def activations(
@@ -72,6 +74,13 @@ def activations(
     orders.require(problem, "activations")
     tables, now = _tables(problem, time, source)
     check_instants(problem, now - tables.start)
+    straight = isinstance(problem.rule, Hebbian)
+    cost = (1 + (now - tables.start) / problem.data.alpha) ** 3  # of the covariance of one example
+    if not straight and samples * cost > MOST_WORK:
+        raise ValueError(
+            f"`samples` = {samples} of examples that are learned about {cost ** (1 / 3):.3g} times "
+            f"would take hours: at most {max(int(MOST_WORK / cost), 1)}"
+        )
     from manypass.simulation.kernels import compiled_force  # compiles: only when needed
 
     force, parameters = compiled_force(problem.rule), tuple(problem.rule.parameters.values())
@@ -79,7 +88,12 @@ def activations(
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
         draws = Draws.make(problem.teacher, tables.start, now, count, rng)
         normals = rng.standard_normal(draws.first[-1] + count)
-        x, h = general(tables, problem.rate, now, draws, tables.start, normals, force, parameters)
+        if straight:
+            x, h = pulled(tables, problem.rate, now, draws, normals)
+        else:
+            x, h = general(
+                tables, problem.rate, now, draws, tables.start, normals, force, parameters
+            )
         learned = np.diff(draws.first).astype(float)
         return {"y": draws.y, "target": draws.target, "x": x, "h": h, "learned": learned}
 
@@ -157,15 +171,22 @@ def _adaline_density(
     problem: Problem, time: float, x: Array, y: float, target: float, samples: int, seed: int
 ) -> Array:
     tables, now = _tables(problem, time, "exact")
+    place = (now - tables.start) / tables.step
+    fresh = look_up_2(tables.C, place, 0.0) - look_up_1(tables.R, place) ** 2  # variance of h
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
         draws = Draws.make(problem.teacher, tables.start, now, count, rng)
         fixed = Draws(np.full(count, y), np.full(count, target), draws.first, draws.instants)
         mean, variance = gaussian(tables, problem.rate, now, fixed, tables.start)
-        bell = np.exp(-((x[:, None] - mean) ** 2) / (2 * variance)) / np.sqrt(
-            2 * math.pi * variance
-        )
-        return {"P": bell.sum(axis=1)}
+        if not np.median(variance) > 1e-6 * fresh:  # the tables are no better
+            raise ValueError(
+                f"`alpha` = {problem.data.alpha:g}: an example that is learned so often is known "
+                f"too well, its x is not random within the accuracy of its density"
+            )
+        variance = np.maximum(variance, 1e-12 * fresh)  # of one that has just been learned
+        with np.errstate(over="ignore"):  # a point that is far away
+            bell = np.exp(-((x[:, None] - mean) ** 2) / (2 * variance))
+        return {"P": (bell / np.sqrt(2 * math.pi * variance)).sum(axis=1)}
 
     return np.asarray(sum(part["P"] for part in chunks(measure, samples, seed)) / samples)
 

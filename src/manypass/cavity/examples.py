@@ -72,6 +72,16 @@ def general(
     return out
 
 
+def pulled(
+    tables: Tables, rate: float, time: float, draws: Draws, normals: Array
+) -> tuple[Array, Array]:
+    """Return what `general` does for F = ỹ: no past x matters, only the present h is drawn."""
+    shared = (tables.start, tables.step, tables.R, tables.C, tables.G, rate, time, tables.start)
+    drawn = (draws.y, draws.target, draws.first, draws.instants, normals)
+    out: tuple[Array, Array] = _pulled(*shared, *drawn)
+    return out
+
+
 @njit(**FAST)
 def sort_each(values, first):  # type: ignore[no-untyped-def]
     """Sort the values of every example."""
@@ -116,6 +126,21 @@ def _gaussian(start, step, R, C, G, v, time, oldest, y, target, first, instants)
             variance += a[i] ** 2 * (look_up_2(C, p[i], 0.0) - r[i] ** 2)
         means[k], variances[k] = x[m - 1], max(variance, 0.0)
     return means, variances
+
+
+@njit(**FAST)
+def _pulled(start, step, R, C, G, v, time, oldest, y, target, first, instants, normals):  # type: ignore[no-untyped-def]
+    """Learning pulls by vỹ Σ G(t, t_r), whatever x was."""
+    xs, hs = np.empty(y.size), np.empty(y.size)
+    for k in range(y.size):
+        p = _history(start, step, time, oldest, instants[first[k] : first[k + 1]])
+        r, boost = look_up_1(R, p[-1]), 0.0
+        spread = np.sqrt(max(look_up_2(C, p[-1], 0.0) - r**2, 0.0))
+        for j in range(p.size - 1):
+            boost += v * look_up_2(G, p[j], p[-1] - p[j])
+        hs[k] = r * y[k] + spread * normals[first[k] + k]
+        xs[k] = hs[k] + boost * target[k]
+    return xs, hs
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})

@@ -104,10 +104,10 @@ def advise(
     """
     data = advisable(problem)
     passes = checks.count("passes", passes, 1, 10**6)
-    batch_size = checks.count("batch_size", batch_size, 1, data.p)
     checks.choice("objective", objective, OBJECTIVES)
     seed = checks.seed("seed", seed)
     kept = trained_on(problem, holdout, seed)
+    batch_size = checks.count("batch_size", batch_size, 1, data_of(kept).p)  # not what is held out
     with calm(data):
         found = report(Search(kept, passes, batch_size, objective), seed)
     found.attrs |= {"objective": objective} | results.attributes(problem)  # of all the data
@@ -151,11 +151,14 @@ def report(search: Search, seed: int) -> xr.Dataset:
         "decay": min(best_decay, only(search.run(v, 0.0), last, last), start, key=error_of),
         "all": search.together(),
     }
-    runs = runs_of(search)
-    tables = {
-        name: entry(search, choice) | shuffled(search, choice, runs, seed)
-        for name, choice in rows.items()
-    }
+    # The search is rougher than what is reported: what it finds may be worse than the start.
+    runs, best = runs_of(search), dict[str, tuple[dict[str, float], Choice]]()
+    for name, choice in rows.items():
+        others = list(best.values()) if name == "all" else list(best.values())[:1]
+        best[name] = min(
+            [(entry(search, choice), choice), *others], key=lambda pair: search.reported(pair[0])
+        )
+    tables = {n: row | shuffled(search, c, runs, seed) for n, (row, c) in best.items()}
     tables["batch"] = batch_entry(search, decay)
     tables["batch, best decay"] = batch_entry(search, search.batch_decay())
     names = [n for n in (*LONG_NAMES, "Q", *ERRORS) if n in tables["start"]]

@@ -12,6 +12,7 @@ from manypass import memory
 from manypass.checks import Array
 
 LARGEST = 1e50  # of an entry: squares of squares stay within the floats
+SMALLEST = 1e-50  # likewise what a column must exceed somewhere
 ROWS = 4096  # of a sparse matrix that are looked at together
 Names = tuple[str, ...] | None
 
@@ -80,7 +81,11 @@ def numbers(argument: str, values: Any, label: str | None = None) -> Array:
     except (TypeError, ValueError):
         flat = np.asarray(values, dtype=object).ravel()
         row, remedy = _odd(flat), ": encode it (`one_hot`) or leave it out (`drop`)"
-        if not reads_as_number(flat[row]) and any(is_number(v) or reads_as_number(v) for v in flat):
+        if argument.startswith("y"):  # the target can be neither
+            remedy = ": targets of a regression are numbers, two labels are a classification"
+        elif not reads_as_number(flat[row]) and any(
+            is_number(v) or reads_as_number(v) for v in flat
+        ):
             remedy = f", row {row}: drop the row or the column (`drop`), or name it in `one_hot`"
         raise ValueError(
             f"`{argument}` must be numbers, got {flat[row]!r:.60}{where}{remedy}"
@@ -129,7 +134,9 @@ def constant(table: Any) -> Any:
 
 
 def check_not_constant(argument: str, table: Any, names: Names) -> None:
-    """Refuse columns that say nothing, or that stand for an intercept."""
+    """Refuse columns that say nothing, or that stand for an intercept; and numbers too small."""
+    if table.shape[0] < 2:
+        raise ValueError(f"`{argument}` must have at least two examples, got {table.shape[0]}")
     flat = np.flatnonzero(constant(table))
     if flat.size:
         more = f" and {flat.size - 1} more are" if flat.size > 1 else " is"
@@ -137,6 +144,15 @@ def check_not_constant(argument: str, table: Any, names: Names) -> None:
             f"`{argument}`: column {label_of(names, int(flat[0]))}{more} constant "
             f"({table[0, flat[0]]:g}): drop it, or all such by `drop_constant`; for an intercept "
             f"say intercept=True"
+        )
+    largest = abs(table).max(axis=0)
+    largest = np.ravel(largest.toarray() if is_sparse(largest) else largest)
+    column = int(largest.argmin())
+    if largest[column] < SMALLEST:
+        raise ValueError(
+            f"`{argument}` must have numbers above {SMALLEST:g} in size in every column, but in "
+            f"column {label_of(names, column)} the largest is {largest[column]:g}: take another "
+            f"unit, or drop it"
         )
 
 

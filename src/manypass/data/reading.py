@@ -71,11 +71,12 @@ def read_dataset(
     tables = {name: _table(name, file, sep, encoding, drop) for name, file in files.items()}
     for name, table in tables.items():
         held = list(map(str, table.columns))
+        shown = ", ".join(n if n == n.strip() else repr(n) for n in held)
         if target not in held:
             one = "; it is one column: is `sep` right?" if len(held) == 1 else ""
             raise ValueError(
                 f"`target` must be a column of the `{name}` {str(files[name])!r}, which has "
-                f"{', '.join(held):.200}, got {target!r}{one}"
+                f"{shown:.200}, got {target!r}{one}"
             )
         _check_points(f"`{name}` {str(files[name])!r}", table, (*drop, *_listed(one_hot)))
     return Dataset(
@@ -189,4 +190,5 @@ def _text_options(sep: Any, encoding: Any, suffix: str) -> dict[str, Any]:
         name = codecs.lookup(encoding or "utf-8").name
     except (LookupError, TypeError):
         raise ValueError(f"`encoding` must be one that Python knows, got {encoding!r}") from None
-    return {"sep": found, "encoding": name, "low_memory": False}  # one type for a whole column
+    options = {"sep": found, "encoding": name, "low_memory": False}  # one type for a whole column
+    return options | {"skipinitialspace": found != " "}  # "a, b": the name is b

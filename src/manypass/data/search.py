@@ -22,6 +22,7 @@ TOLERANCE = 1e-3  # of a step
 LARGE = 100  # directions beyond which the search takes the diagonal approximation
 RATES = (1e-3, 0.9)  # between which the rate is sought, in units of the critical one
 DECAYS = (1e-5, 10.0)  # likewise the decay, in units of the mean eigenvalue of H
+LIMITS = (1e-12, 1e6)  # of rates and decays that a problem may have
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ class Search:
         self.stops = sorted({round(s) for s in np.geomspace(1, passes, min(passes, 8))})
         self.limit = critical_step(self.moments(problem)) * self.data.n / batch
         self.scale = float(self.examples.h.sum() / self.data.n)
+        low, high = (share * self.limit for share in RATES)
+        if not LIMITS[0] <= low < high <= LIMITS[1]:
+            raise ValueError(
+                f"in the units of `X` the critical rate is {self.limit:.3g}: good rates are beyond "
+                f"{LIMITS[0]:g} to {LIMITS[1]:g}; say standardize=True, or take another unit"
+            )
         self.known: dict[tuple[float, float], list[Choice]] = {}
 
     def rate(self, z: float) -> float:
@@ -56,7 +63,13 @@ class Search:
 
     def decay(self, z: float) -> float:
         """Decay at position z from 0 to 1 of the range searched."""
-        return self.scale * float(np.exp(np.interp(z, (0, 1), np.log(DECAYS))))
+        decay = self.scale * float(np.exp(np.interp(z, (0, 1), np.log(DECAYS))))
+        return min(max(decay, LIMITS[0]), LIMITS[1])
+
+    def reported(self, row: dict[str, float]) -> float:
+        """Return the objective of a reported row, a number that can be compared."""
+        error = row["Eg" if self.by_rate else "F2_test"]
+        return error if math.isfinite(error) else 1e300
 
     def along(
         self,

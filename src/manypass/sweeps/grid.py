@@ -58,7 +58,9 @@ class Grid:
         if axes is not None and not isinstance(axes, Mapping):
             raise ValueError(f"`axes` must map fields to their values, got {axes!r:.60}")
         for key, values in [*(axes or {}).items(), *fields.items()]:
-            names = (key,) if isinstance(key, str) else tuple(key)
+            names = key if isinstance(key, tuple) else (key,)
+            if not names or not all(isinstance(name, str) for name in names):
+                raise ValueError(f"`axes` must map fields or tuples of fields, got {key!r:.60}")
             for name in names:
                 if name in self._names:
                     raise ValueError(f"`{name}` is swept twice")

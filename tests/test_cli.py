@@ -13,6 +13,8 @@ import pytest
 
 import manypass as mp
 from manypass.cli import as_flags, main, parser
+from manypass.starting import unheard
+from manypass.sweeps.pools import local
 
 FLAGS = ["--rule", "adaline", "--alpha", "1.2", "--rate", "1.9", "--decay", "0.8"]
 PROBLEM = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.9, decay=0.8)
@@ -212,6 +214,45 @@ def test_ctrl_c_stops_a_long_run_at_once(method):
             long.kill()
     assert long.returncode == 130
     assert words.strip().endswith("manypass: interrupted")
+
+
+@pytest.mark.parametrize("module", ["manypass.cli", "manypass.verbs"])
+def test_ctrl_c_while_modules_load_is_one_line(module):
+    """As if it came at the very import: of the commands, and of what a command needs."""
+    code = f"""
+import sys
+class Stop:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stop())
+sys.argv = ["manypass", "solve", "--alpha", "1", "--rate", "1"]
+from manypass.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "manypass: interrupted\n")
+
+
+def test_workers_that_start_do_not_hear_ctrl_c():
+    pool, seen = local(1), []
+    make = pool.make
+
+    def watched():
+        seen.append(signal.getsignal(signal.SIGINT))
+        return make()
+
+    pool.make, before = watched, signal.getsignal(signal.SIGINT)
+    try:
+        assert pool.submit([]).result() == []
+        ask = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+        with unheard():
+            told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True)
+    finally:
+        pool.close()
+    assert seen == [signal.SIG_IGN]
+    assert told.stdout == "True\n"
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_closed_pipe_loses_no_file(tmp_path):

@@ -51,8 +51,9 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command."""
-    arguments = parser().parse_args(argv)
+    arguments = argparse.Namespace()
     try:
+        arguments = parser().parse_args(argv)
         with warnings.catch_warnings():
             warnings.showwarning = partial(_say, warnings.showwarning, arguments)
             arguments.run(arguments)

@@ -14,6 +14,7 @@ import xarray as xr
 
 from manypass.explorer.view import View
 from manypass.explorer.worker import DROP, main
+from manypass.starting import unheard
 
 WORKERS = 3
 RUNNING = 2  # runs of one browser at a time: a worker is left for another
@@ -49,7 +50,8 @@ class Hand:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=main, args=(theirs,), daemon=True)
-        self.process.start()
+        with unheard():
+            self.process.start()
         theirs.close()
         self.ready = False  # not before it says so: a signal would end it
         self.ticket: Ticket | None = None

@@ -13,6 +13,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from manypass.starting import unheard
 from manypass.sweeps.points import Point
 
 Outcome = tuple[str | None, str, float]  # answer or None, reason, seconds
@@ -60,9 +61,11 @@ class Pool:
 
     def submit(self, points: list[Point]) -> Future[list[Outcome]]:
         """Compute points somewhere else."""
-        if self.executor is None:
+        if self.executor is not None:
+            return self.executor.submit(compute, points, self.threads)
+        with unheard():  # the first one starts the processes
             self.executor = self.make()
-        return self.executor.submit(compute, points, self.threads)
+            return self.executor.submit(compute, points, self.threads)
 
     def renew(self) -> None:
         """Leave a broken executor."""

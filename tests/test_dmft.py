@@ -227,7 +227,9 @@ def test_bad_settings_are_named(settings, message):
 
 
 def test_what_cannot_be_computed_is_refused_with_the_number():
-    with pytest.raises(ValueError, match=r"`dt` = 0.001 makes 50000 time steps"):
+    with pytest.raises(
+        ValueError, match=r"50000 time steps of 0.001 up to .* take earlier `times`"
+    ):
         mp.solve(ADATRON, [50.0], mp.DMFT(dt=1e-3))
     with pytest.raises(ValueError, match=r"`samples` = 1000 is too few for 1\d\d time steps"):
         mp.solve(ADATRON, [1.0], mp.DMFT(dt=0.01, samples=1000))
@@ -309,6 +311,13 @@ def test_what_was_reached_is_kept_when_more_does_not_fit():
 def test_activations_of_a_diverged_problem_are_refused():
     with pytest.raises(ValueError, match="learning has diverged before `time` = 20"):
         mp.activations(LINEAR.replace(rate=6.0), 20.0, samples=5_000, source=mp.DMFT(dt=0.1))
+
+
+def test_a_force_that_is_too_steep_for_its_step_is_named():
+    """Slopes ỹ² of noisy targets: ever more samples would not mend it."""
+    steep = mp.Problem(mp.Teacher(0.3, "regression", 2.0), mp.Adatron(1.0), rate=1.0, mode="batch")
+    with pytest.raises(ValueError, match=r"not stable at steps of .*smaller `dt`, less `noise`"):
+        mp.solve(steep, [0.3, 1.0, 3.0])
 
 
 def test_heat_in_batch_mode():

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 import manypass as mp
+from manypass.cli import main
 from manypass.sweeps import pools, searching
 from manypass.sweeps.points import Point, opened, seal, unseal
 from manypass.sweeps.run import closing_table
@@ -76,6 +77,21 @@ def test_one_bad_point_has_its_reason_and_the_others_their_answer(threads, tmp_p
     table = closing_table(mp.load(tmp_path / "sweep.nc"))
     assert table[0] == "3 of 4 points have no answer:"
     assert table[1].startswith("  2 such as rate = 3.2: no steady state")
+
+
+def test_a_sweep_without_any_answer_says_so(tmp_path, capsys):
+    plan = tmp_path / "plan.toml"
+    plan.write_text("decay = 0.8\ndata = { alpha = 1.2 }\n[sweep]\nrate = [4.0, 5.0]\n")
+    with pytest.raises(SystemExit) as stop:
+        main(["sweep", str(plan), "--out", str(tmp_path / "out"), "--workers", "1"])
+    assert stop.value.code == 1
+    assert "no point has an answer" in capsys.readouterr().err
+    found = mp.load(tmp_path / "out" / "sweep.nc")
+    for draw in (mp.plot.lines, mp.plot.heatmap):
+        with pytest.raises(
+            ValueError, match=r"`result` has no point with an answer: .*no steady state"
+        ):
+            draw(found, "Eg")
 
 
 def test_only_what_is_missing_is_computed(threads, tmp_path):
@@ -186,6 +202,10 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
         (lambda: mp.Grid(PROBLEM, {("alpha", "rate"): [1, 2]}), "change together"),
         (lambda: mp.Grid(PROBLEM, {"rate": range(10**4), "decay": range(10**4)}), "1e\\+08 points"),
         (lambda: mp.Grid(PROBLEM, {3: [1]}), "`axes` must map fields or tuples of fields, got 3"),
+        *(
+            (lambda value=value: mp.Grid(PROBLEM, rate=[1.0, value]), "`rate` must be swept over")
+            for value in ("a", True, np.nan, [1, 2], None)
+        ),
         (lambda: mp.Grid("x", rate=[1]), "`problem` must be a Problem"),
         (lambda: mp.sweep(PROBLEM), "`grid` must be a Grid"),
         (lambda: mp.sweep(mp.Grid(PROBLEM, kappa=[1])), "`kappa` cannot be swept: choose from"),
@@ -401,6 +421,7 @@ def test_a_prepared_solver_compiles_nothing_more():
         ({"over": "rate", "objective": "X"}, "`objective` must be among R, Q, F2, Eg"),
         ({"over": "rate", "at": -1}, "`at` must be a number"),
         ({"over": "window", "at": 2.0}, "`window` is varied in the steady state only"),
+        ({"over": "decay", "at": 2.0, "window": 3}, "`window` is for the steady state only, got 3"),
         ({"over": {"rate": (4, 5)}}, "no rate from 4 to 5 serves: no steady state"),
         ({"over": {"rate": (4, 5), "decay": (0.1, 0.2)}}, "nothing within the bounds"),
     ],

@@ -189,6 +189,8 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     for line in closing_table(found):
         print(line)
     print(f"{Path(arguments.out) / 'sweep.nc'}: {dict(found.sizes)}")
+    if (found.error != "").all():
+        fail("no point has an answer", 1)
 
 
 class Terminated(KeyboardInterrupt):

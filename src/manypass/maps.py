@@ -133,6 +133,9 @@ def _values(result: Any, variable: str, *sizes: int) -> xr.DataArray:
     if not isinstance(result, xr.Dataset) or "error" not in result:
         raise ValueError("`result` must be a dataset from sweep()")
     held = [str(n) for n in result.data_vars if n != "error" and not str(n).endswith("_se")]
+    if not held:
+        reason = next((str(e) for e in result["error"].values.flat if e), "it is empty")
+        raise ValueError(f"`result` has no point with an answer: {reason}")
     if variable not in held:
         raise ValueError(f"`variable` must be among {', '.join(held)}, got {variable!r}")
     values = result[variable].squeeze()

@@ -245,6 +245,12 @@ class DMFT:
             reached = math.sqrt(sum(e**2 for e in errors.values()))
             if rtol is None or reached <= rtol:
                 return found, how
+            if problem.mode == "batch" and errors["step"] > 1:  # more samples would not help
+                raise ValueError(
+                    f"DMFT() is not stable at steps of {how['dt']:.2g}: for some targets the force "
+                    f"of `rule` {problem.rule!r} is too steep; take a far smaller `dt`, less "
+                    f"`noise`, or method Simulation(n=500, samples=100)"
+                )
             # Shares of the error that leave room for each other; far ones are not to be trusted.
             chance = math.hypot(errors["sampling"], errors["population"]) / (0.75 * rtol)
             step, more = errors["step"] / (0.5 * rtol), max(1.1 * chance**2, 1.0)

@@ -131,8 +131,9 @@ def make_plan(
     if steps > MOST_STEPS[problem.mode]:
         why = f" (at least {IN_EPOCH} in every epoch)" if shuffled else ""
         raise ValueError(
-            f"`dt` = {dt:.3g} makes {steps} time steps{why} up to t = {end:g}, more than "
-            f"{MOST_STEPS[problem.mode]}: take a larger `dt` or earlier `times`"
+            f"at `alpha` = {alpha:g}, `rate` = {problem.rate:g} there are {steps} time steps of "
+            f"{dt:.3g}{why} up to t = {end:g}, more than {MOST_STEPS[problem.mode]}: take earlier "
+            f"`times`, or a `dt` that is larger (up to 2.5 times what is chosen without one)"
         )
     if problem.mode == "batch":
         grid = Grid(np.linspace(0, end, even_steps(t, max(steps, FEWEST)) + 1), keep)

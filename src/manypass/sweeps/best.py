@@ -71,6 +71,8 @@ def best(
     """
     checked(problem)
     bounds = _bounds(problem, over, at)
+    if window and (at != "steady" or "time" in bounds):
+        raise ValueError(f"`window` is for the steady state only, got {window!r} for another time")
     goal = Goal(problem, tuple(bounds), objective, at, method, window, progress)
     try:
         if len(bounds) == 1:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
 from operator import length_hint
 from typing import Any
 
@@ -65,6 +67,11 @@ class Grid:
                 if name in self._names:
                     raise ValueError(f"`{name}` is swept twice")
             self.axes[names] = _steps(names, values)
+            for name, value in (
+                (n, v) for s in self.axes[names] for n, v in zip(names, s, strict=True)
+            ):
+                if name in NUMBERS and not _is_finite(value):
+                    raise ValueError(f"`{name}` must be swept over numbers, got {value!r:.60}")
         if not self.axes:
             raise ValueError("`axes` must name at least one field to sweep")
         size = np.prod([float(len(steps)) for steps in self.axes.values()])
@@ -195,6 +202,8 @@ class Grid:
         )
 
 
+NUMBERS = ("alpha", "noise", "rate", "decay", "temperature", "batch_share", "window")
+NUMBERS += ("kappa", "width")
 PROBLEM_SIDE = {*PROBLEM_FIELDS, *TEACHER_FIELDS} - {"data", "rule"}
 
 
@@ -217,6 +226,10 @@ def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
 
 def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if np.iterable(value) and not isinstance(value, str) else (value,)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _short(steps: list[tuple[Any, ...]]) -> str:

@@ -202,8 +202,10 @@ class Grid:
         )
 
 
-NUMBERS = ("alpha", "noise", "rate", "decay", "temperature", "batch_share", "window")
-NUMBERS += ("kappa", "width")
+NUMBERS = (
+    *("alpha", "noise", "rate", "decay", "temperature", "batch_share", "window"),
+    *("kappa", "width"),
+)
 PROBLEM_SIDE = {*PROBLEM_FIELDS, *TEACHER_FIELDS} - {"data", "rule"}
 
 

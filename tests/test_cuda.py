@@ -146,7 +146,9 @@ def test_the_command_line_and_plans_take_a_device(no_card, capsys, tmp_path):
         'rule = "adaline"\ndata = { alpha = 1.2 }\ntimes = "0:1:2"\n'
         'method = { name = "simulation", n = 10, device = "cuda" }\n[sweep]\nrate = [0.5, 1.0]\n'
     )
-    cli.main(["sweep", str(plan), "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit) as stop:  # no point has an answer
+        cli.main(["sweep", str(plan), "--out", str(tmp_path / "out")])
+    assert stop.value.code == 1
     found = mp.load(tmp_path / "out" / "sweep.nc")
     assert all("numba-cuda is missing" in str(reason) for reason in found.error.values)
 

@@ -287,7 +287,7 @@ def test_a_point_that_was_just_written_is_counted_when_interrupted(threads, tmp_
 
 
 @pytest.mark.physics
-@pytest.mark.filterwarnings("ignore:the least Eg lies at an end of the range of decay")  # it does
+@pytest.mark.filterwarnings("ignore:the least Eg lies at an end")  # it does
 def test_best_is_where_brute_force_finds_it():
     weak = PROBLEM.replace(rate=1.0, decay=0.1)
     found = mp.best(weak, over="decay")

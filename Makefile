@@ -29,7 +29,7 @@ test: $(READY)   ## lint, types and tests, at the same time
 pytest: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal -m 'not physics'
 
-physics: $(READY) ## statistics against fresh simulations, some 13 minutes
+physics: $(READY) ## statistics against fresh simulations, some 15 minutes
 	$(BIN)/pytest -n 2 --dist worksteal -m physics
 
 bench: $(READY)  ## how long things take, as ratios in one run

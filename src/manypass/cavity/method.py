@@ -316,7 +316,9 @@ class DMFT:
         coarse = COARSE / fastest(problem) / (1 + jumps(problem.rule, problem.data.task))
         if problem.batch_share:  # one step is one batch
             if self.dt is not None:
-                raise ValueError(f"`dt` is one batch where `batch_share` > 0, got {self.dt:g}")
+                raise ValueError(
+                    f"`dt` is one batch where `batch_share` > 0, got {self.dt:g}: leave it out"
+                )
             return problem.batch_share * problem.teacher.alpha
         if problem.mode == "online":  # few are learned twice in a step
             coarse = min(coarse, OFTEN * problem.data.alpha / problem.rate)

@@ -25,6 +25,7 @@ _HOMES = {
     "exact.method": ("Exact",),
     "exact.mean_force": ("MeanForce",),
     "exact.two_time": ("example_response", "force_autocorrelation"),
+    "start": ("Start",),
     "simulation.method": ("Simulation",),
     "simulation.cavity": ("cavity_experiment",),
     "sweeps.best": ("best",),
@@ -34,7 +35,7 @@ _HOMES = {
     "results": ("load", "problem_of", "save"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
-_MODULES = ("plot", "problem", "results", "rules", "spectrum")
+_MODULES = ("plot", "problem", "results", "rules", "schedules", "spectrum")
 
 __all__ = [*_HOME, *_MODULES]
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from manypass import problem as problem
     from manypass import results as results
     from manypass import rules as rules
+    from manypass import schedules as schedules
     from manypass import spectrum as spectrum
     from manypass.cavity.activations import activation_density as activation_density
     from manypass.cavity.activations import activations as activations
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from manypass.rules import Rule as Rule
     from manypass.simulation.cavity import cavity_experiment as cavity_experiment
     from manypass.simulation.method import Simulation as Simulation
+    from manypass.start import Start as Start
     from manypass.sweeps.best import best as best
     from manypass.sweeps.grid import Grid as Grid
     from manypass.sweeps.run import sweep as sweep

@@ -1,4 +1,7 @@
-"""Who serves which order of the examples, and which batches: one table, and one refusal by it."""
+"""Who serves which order of the examples, batches, schedules and starts.
+
+One table, one refusal by it, and one equivalence: small batches and momentum for N → ∞.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,36 @@ from typing import NamedTuple
 
 import numpy as np
 
+from manypass import schedules
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.problem import SEQUENCES, Problem
 from manypass.rules import Adaline, Hebbian
+from manypass.schedules import Schedule
 
 METHODS = ("Exact", "DMFT", "Simulation")  # in the order in which they are preferred
 
 
 class Served(NamedTuple):
-    """Values of `sequence`: one example at a time, and by batches (`batch_share` > 0)."""
+    """Values of `sequence` that are served, with what."""
 
-    one: tuple[str, ...] = ("replacement",)
-    batches: tuple[str, ...] = ()
+    one: tuple[str, ...] = ("replacement",)  # one example at a time
+    batches: tuple[str, ...] = ()  # `batch_share` > 0
+    moving: tuple[str, ...] = ()  # schedules of rate and decay, one example at a time
+    moving_batches: tuple[str, ...] = ()
+    started: tuple[str, ...] = ()  # a `start`
+    started_batches: tuple[str, ...] = ()
+    sizes: bool = False  # a `batch_size` as it is, not by the equivalence of large N
+    momentum: bool = False  # the same
 
 
-# Who is not here draws with replacement, one example at a time. A key is a method (its curves), a
-# method's other answer ("Exact.steady_state"), "Exact on a Dataset", or a function.
+# Who is not here draws with replacement, one example at a time, at a constant rate, from J = 0.
+# A key is a method (its curves), a method's other answer ("Exact.steady_state"), "Exact on a
+# Dataset", or a function.
 SERVED = {
     "Exact": Served(SEQUENCES, SEQUENCES),
     "Exact.steady_state": Served(SEQUENCES, SEQUENCES),
-    "critical_rate": Served(SEQUENCES, SEQUENCES),
+    "critical_rate": Served(SEQUENCES, SEQUENCES, (), (), SEQUENCES, SEQUENCES),
     "slow_mode": Served(("replacement", "reshuffled"), ("replacement", "reshuffled")),
     "Exact on a Dataset": Served(("replacement", "reshuffled")),  # the second approximately
     "Exact.steady_state on a Dataset": Served(("replacement", "reshuffled")),
@@ -39,32 +51,77 @@ SERVED = {
 }
 
 
+def equivalent(problem: Problem) -> Problem:
+    """Return the plain problem of a teacher that small batches and momentum amount to for N → ∞.
+
+    v → v/b(1 − β): b examples share a step of v/N, and a velocity keeps moving the weights for
+    1/(1 − β) = O(1) steps, too few for anything to change meanwhile. Batches that are a share of
+    the training set are not small, and stay as they are.
+    """
+    b, momentum = problem.batch_size, problem.momentum
+    if isinstance(problem.data, Dataset) or problem.batch_share or (b == 1 and not momentum):
+        return problem
+    rate = schedules.scaled(problem.rate, 1 / (b * (1 - momentum)))
+    return problem.replace(rate=rate, batch_size=1, momentum=0.0)
+
+
 def refusal(problem: Problem, who: str) -> str | None:
-    """Why `who` cannot serve the order of the examples, as a line for the user, or None."""
-    served = _served(problem, who)
-    share, order = problem.batch_share, problem.sequence
-    if order in (served.batches if share else served.one):
+    """Why `who` cannot serve the order of the examples and how the rate is set, or None."""
+    wrong = _not_served(problem, who)
+    if wrong is None:
         return None
     method, _, answer = who.partition(".")
     others = (m for m in METHODS if m != method and _recommended(problem, m, answer))
     settings = "samples=100" if isinstance(problem.data, Dataset) else "n=500, samples=100"
     use = " or ".join(f"{m}({settings if m == 'Simulation' else ''})" for m in others)
-    if share and not served.batches:
-        wrong = f"`batch_share` = {share:g}, only 0"
-    else:
-        known = served.batches if share else served.one
-        among = f" with `batch_share` = {share:g}" if share else ""
-        wrong = f"`sequence` = {order!r}{among}, only {' and '.join(map(repr, known))}"
     name = f"{method}().{answer}()" if answer else f"{method}()"
+    if not use:
+        return f"{name} does not serve {wrong}, and no other method does"
     way = "use" if method in (*METHODS, "MeanForce") else "learning curves come from"
     return f"{name} does not serve {wrong}: {way} method {use}"
 
 
-def require(problem: Problem, who: str) -> None:
-    """Raise a `ValueError` if `who` cannot serve the order of the examples."""
+def _not_served(problem: Problem, who: str) -> str | None:
+    """Name what of the problem `who` does not serve, with what is served."""
+    served = _served(problem, who)
+    problem = problem if served.sizes else equivalent(problem)
+    share, order = problem.batch_share, problem.sequence
+    if share and not served.batches:
+        return f"`batch_share` = {share:g}, only 0"
+    among = f" with `batch_share` = {share:g}" if share else ""
+    plain = served.batches if share else served.one
+    if order not in plain:
+        return f"`sequence` = {order!r}{among}, only {' and '.join(map(repr, plain))}"
+    moving = served.moving_batches if share else served.moving
+    started = served.started_batches if share else served.started
+    scheduled = next(
+        (
+            f"`{n}` = {v}"
+            for n in ("rate", "decay")
+            if isinstance(v := getattr(problem, n), Schedule)
+        ),
+        None,
+    )
+    for asked, known, text in (
+        (problem.scheduled, moving, f"the schedule {scheduled}"),
+        (problem.start is not None, started, f"`start` = {problem.start}"),
+    ):
+        if asked and order not in known:
+            with_what = f" with `sequence` = {order!r}{among}" if known or share else ""
+            return f"{text}{with_what}"
+    if problem.batch_size > 1 and not served.sizes:
+        return f"`batch_size` = {problem.batch_size}"
+    if problem.momentum and not served.momentum:
+        return f"`momentum` = {problem.momentum:g}{among}"
+    return None
+
+
+def require(problem: Problem, who: str) -> Problem:
+    """Return the equivalent plain problem, or raise if `who` cannot serve it."""
     reason = refusal(problem, who)
     if reason:
         raise ValueError(reason)
+    return equivalent(problem)
 
 
 def approximate(problem: Problem) -> bool:
@@ -89,5 +146,5 @@ def _recommended(problem: Problem, method: str, answer: str) -> bool:
     able = {"Exact": linear and not approximate(problem), "DMFT": not given, "Simulation": True}[
         method
     ]
-    served = _served(problem, f"{method}.{answer}" if answer == "steady_state" else method)
-    return able and problem.sequence in (served.batches if problem.batch_share else served.one)
+    who = f"{method}.{answer}" if answer == "steady_state" else method
+    return able and _not_served(problem, who) is None

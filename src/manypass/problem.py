@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from manypass import checks, rules
+from manypass import checks, rules, schedules
 from manypass.data.dataset import TASKS, Dataset
 from manypass.data.reading import from_dict as data_from_dict
+from manypass.start import Start
 
 MODES = ("online", "batch")
 SEQUENCES = ("replacement", "reshuffled", "fixed")
@@ -63,12 +65,17 @@ class Teacher:
 class Problem:
     """One step takes one example: J ← J + (v/N)[F(x, ỹ) ξ − λJ] + η/N, x = J·ξ, t ← t + 1/N.
 
-    Learning starts from J = 0; η has variance 2T per weight and step. In batch mode every step uses
-    the mean force of the whole training set: the limit v → 0 at fixed vt and T/v.
+    Learning starts from J = 0 unless a `start` is given; η has variance 2T per weight and step. In
+    batch mode every step uses the mean force of the whole training set: the limit v → 0 at fixed vt
+    and T/v.
 
     With a `batch_share` β one step takes βp examples, all forces at the same weights:
     J ← (1 − vλΔ)J + (v/N) Σ F ξ + η√(Δ/N), t ← t + Δ, Δ = βα. β = 1 is gradient descent on the
     whole training set with a finite step, vα in the mean loss.
+
+    With a `batch_size` b one step takes the mean force of b examples, t ← t + b/N; with `momentum`
+    β the velocity V ← βV + ⟨F ξ⟩ − λJ moves the weights, J ← J + (v/N)V. For N → ∞ this is plain
+    learning at the rate v/b(1 − β), which is what theories of a Teacher compute.
 
     Parameters
     ----------
@@ -76,10 +83,11 @@ class Problem:
         Where the examples come from: a random teacher, N → ∞, or a user's own matrix.
     rule : Rule
         The force F.
-    rate : float
-        Learning rate v.
-    decay : float
-        Weight decay λ.
+    rate : float or Schedule
+        Learning rate v; v(t) by one of `manypass.schedules`, its text ("cosine:1.5:0.1:8") or a
+        function of t.
+    decay : float or Schedule
+        Weight decay λ, or λ(t).
     temperature : float
         Dynamical noise T; |J|² gains 2T per unit time.
     mode : {"online", "batch"}
@@ -89,6 +97,12 @@ class Problem:
     batch_share : float
         Share β of the training set that one step takes; 0 is one example at a time. Drawn with
         replacement a batch may hold an example twice; otherwise an epoch is cut into 1/β batches.
+    batch_size : int
+        Number b of examples of which one step takes the mean force; time counts examples.
+    momentum : float
+        Share β of the velocity that is kept from one step to the next, as in PyTorch's SGD.
+    start : Start, optional
+        Weights J(0); zero by default.
 
     Examples
     --------
@@ -103,12 +117,33 @@ class Problem:
     data: Teacher | Dataset
     rule: rules.Rule
     _: dataclasses.KW_ONLY
-    rate: float
+    rate: float  # or, where `scheduled`, a Schedule: who has not said that it serves one gets none
     decay: float = 0.0
     temperature: float = 0.0
     mode: str = "online"
     sequence: str = "replacement"
     batch_share: float = 0.0
+    batch_size: int = 1
+    momentum: float = 0.0
+    start: Start | None = None
+
+    if TYPE_CHECKING:  # what may be given is wider than what is then there
+
+        def __init__(
+            self,
+            data: Teacher | Dataset,
+            rule: rules.Rule,
+            *,
+            rate: float | str | schedules.Schedule | Callable[[float], float],
+            decay: float | str | schedules.Schedule | Callable[[float], float] = 0.0,
+            temperature: float = 0.0,
+            mode: str = "online",
+            sequence: str = "replacement",
+            batch_share: float = 0.0,
+            batch_size: int = 1,
+            momentum: float = 0.0,
+            start: Start | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Teacher | Dataset):
@@ -119,10 +154,13 @@ class Problem:
             )
         # Wide enough for any use; narrow enough that no square or quotient leaves the floats.
         numbers = {
-            "rate": checks.number("rate", self.rate, 1e-12, 1e6),
-            "decay": checks.number("decay", self.decay, 1e-12, 1e6, or_zero=True),
+            "rate": schedules.read("rate", self.rate, 1e-12),
+            "decay": schedules.read("decay", self.decay, 1e-12, or_zero=True),
             "temperature": checks.number("temperature", self.temperature, 0, 1e6),
             "batch_share": checks.number("batch_share", self.batch_share, 1e-6, 1, or_zero=True),
+            "batch_size": checks.count("batch_size", self.batch_size, 1, 10**6),
+            "momentum": checks.number("momentum", self.momentum, 0, 0.999),
+            "start": None if self.start is None else Start.fitting(self.start, self.data),
         }
         for name, value in numbers.items():
             object.__setattr__(self, name, value)
@@ -133,11 +171,23 @@ class Problem:
     def _check_order(self) -> None:
         """Refuse orders that contradict themselves."""
         order, share = self.sequence, self.batch_share
-        if self.mode == "batch" and (order != "replacement" or share):
-            wrong = f"`batch_share` = {share:g}" if share else f"`sequence` = {order!r}"
+        given = {
+            "sequence": order != "replacement",
+            "batch_share": share,
+            "batch_size": self.batch_size > 1,
+            "momentum": self.momentum,
+        }
+        if self.mode == "batch" and any(given.values()):
+            name = next(name for name, value in given.items() if value)
+            wrong = f"`{name}` = {getattr(self, name)!r}"
             raise ValueError(
                 f"`mode` = 'batch' is the limit of small rates, where no order is left: it "
                 f"excludes {wrong} (finite steps are `mode` = 'online' with `batch_share` = 1)"
+            )
+        if share and self.batch_size > 1:
+            raise ValueError(
+                f"`batch_size` = {self.batch_size} and `batch_share` = {share:g} both say how many "
+                f"examples a step takes: give one of them"
             )
         if not share or order == "replacement":
             return
@@ -148,6 +198,19 @@ class Problem:
                 f"`batch_share` = {share!r} does not cut an epoch into whole batches, which "
                 f"`sequence` = {order!r} needs: take 1/{batches} = {1 / batches!r}"
             )
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether the rate or the decay changes with time."""
+        return any(isinstance(v, schedules.Schedule) for v in (self.rate, self.decay))
+
+    def v(self, t: Any) -> Any:
+        """Return v(t)."""
+        return schedules.at(self.rate, t)
+
+    def decays(self, t: Any) -> Any:
+        """Return λ(t)."""
+        return schedules.at(self.decay, t)
 
     @property
     def teacher(self) -> Teacher:
@@ -176,7 +239,9 @@ class Problem:
         plain = {key: getattr(self, key) for key in PROBLEM_FIELDS}
         given = self.data
         data = given.to_dict() if isinstance(given, Dataset) else dict(vars(given))
-        return plain | {"data": data, "rule": self.rule.to_dict()}
+        plain |= {name: schedules.plain(plain[name]) for name in ("rate", "decay")}
+        start = self.start.to_dict() if self.start else None
+        return plain | {"data": data, "rule": self.rule.to_dict(), "start": start}
 
     @classmethod
     def from_dict(cls, entries: dict[str, Any]) -> Problem:

@@ -84,7 +84,9 @@ def solve(
     chosen = _method(problem, method)
     t = checks.increasing("times", times, results.LATEST)
     two_time = checks.flag("two_time", two_time)
-    return chosen.solve(problem, t, two_time=two_time, progress=progress)
+    asked = _asked(problem, chosen)
+    found = chosen.solve(asked, t, two_time=two_time, progress=progress)
+    return found if asked is problem else found.assign_attrs(results.attributes(problem))
 
 
 def steady_state(
@@ -102,7 +104,10 @@ def steady_state(
     0.241
     """
     window = checks.number("window", window, 0, results.LATEST)
-    return _method(problem, method, "steady_state").steady_state(problem, window=window)
+    chosen = _method(problem, method, "steady_state")
+    asked = _asked(problem, chosen)
+    found = chosen.steady_state(asked, window=window)
+    return found if asked is problem else found.assign_attrs(results.attributes(problem))
 
 
 def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "cpu") -> float:
@@ -136,14 +141,16 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
         if eigenvalues is not None:
             raise ValueError("`eigenvalues` do not determine the critical rate of a Dataset")
         return solution.critical_rate(problem, device=device)
+    plain = orders.equivalent(problem)
+    scale = problem.batch_size * (1 - problem.momentum) if plain is not problem else 1.0
     if isinstance(problem.rule, Adaline | Hebbian):
-        orders.require(problem, "critical_rate")
-        return steady.critical_rate(problem, _law(eigenvalues))
+        plain = orders.require(problem.replace(rate=1.0), "critical_rate")
+        return scale * steady.critical_rate(plain, _law(eigenvalues))
     if eigenvalues is not None:
         raise ValueError(f"`eigenvalues` are of no use to `rule` {problem.rule!r}: not linear")
     from manypass.cavity.method import DMFT
 
-    return DMFT().critical_rate(problem)[0]
+    return scale * DMFT().critical_rate(plain)[0]
 
 
 def slow_mode(problem: Problem, *, eigenvalues: Any = None) -> float:
@@ -156,8 +163,8 @@ def slow_mode(problem: Problem, *, eigenvalues: Any = None) -> float:
     >>> round(mp.slow_mode(problem), 6), mp.slow_mode(problem.replace(rate=3.2)) < 0
     (0.449219, True)
     """
-    orders.require(checked(problem), "slow_mode")
-    return steady.slow_mode(problem, _law(eigenvalues))
+    plain = orders.require(checked(problem), "slow_mode")
+    return steady.slow_mode(plain, _law(eigenvalues))
 
 
 def _law(eigenvalues: Any) -> spectrum.Spectrum | None:
@@ -196,6 +203,11 @@ def _refusal(method: Method, problem: Problem, asked: str) -> str | None:
     if asked == "steady_state":
         refuse = getattr(method, "steady_refusal", refuse)
     return refuse(problem)
+
+
+def _asked(problem: Problem, method: Method) -> Problem:
+    """Return what a method is asked: a theory the plain problem that the given one amounts to."""
+    return problem if getattr(method, "finite", False) else orders.equivalent(problem)
 
 
 def _method(problem: Problem, method: Method | str, asked: str = "solve") -> Method:

@@ -68,10 +68,11 @@ def activations(
 
         source = named(source)
     if hasattr(source, "training_activations") and not isinstance(source, type):
-        values = source.training_activations(problem, time, samples)
+        plain = problem if getattr(source, "finite", False) else orders.equivalent(problem)
+        values = source.training_activations(plain, time, samples)
         kind = "simulation" if type(source).__name__ == "Simulation" else "theory"
         return _dataset(problem, time, values, {"seed": source.seed, "source": kind})
-    orders.require(problem, "activations")
+    asked, problem = problem, orders.require(problem, "activations")
     tables, now = _tables(problem, time, source)
     check_instants(problem, now - tables.start)
     straight = isinstance(problem.rule, Hebbian)
@@ -99,7 +100,7 @@ def activations(
 
     found = list(chunks(measure, samples, seed))
     values = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
-    return _dataset(problem, time, values, {"seed": seed, "source": "theory"})
+    return _dataset(asked, time, values, {"seed": seed, "source": "theory"})
 
 
 def activation_density(
@@ -127,7 +128,7 @@ def activation_density(
     1.0
     """
     time = _checked_time(checked(problem), time)
-    orders.require(problem, "activation_density")
+    asked, problem = problem, orders.require(problem, "activation_density")
     points = np.atleast_1d(np.asarray(checks.unmasked("x", x)))
     if points.dtype.kind not in "iuf" or points.ndim != 1 or not np.isfinite(points).all():
         raise ValueError(f"`x` must be finite numbers, got {x!r:.80}")
@@ -146,7 +147,7 @@ def activation_density(
             f"the density has a closed form for Adaline and Hebbian only, not for `rule` "
             f"{problem.rule!r}: make a histogram of activations(...).x"
         )
-    return results.array(problem, "P", density, {"x": points})
+    return results.array(asked, "P", density, {"x": points})
 
 
 def _hebbian_density(problem: Problem, time: float, x: Array, y: float, target: float) -> Array:

@@ -63,8 +63,7 @@ def force_autocorrelation(problem: Problem, times: Any) -> xr.DataArray:
     [0.895006, 0.76156, 0.702242]
     """
     t = checks.increasing("times", times, results.LATEST)
-    orders.require(checked(problem), "force_autocorrelation")
-    modes = linear_modes(problem).driven
+    modes = linear_modes(orders.require(checked(problem), "force_autocorrelation")).driven
     _, n = SequenceNoise(modes)(t)
     u = modes.unlearned(t)
     mean = modes.f0 + u.T @ ((modes.rho * modes.f)[:, None] * u)
@@ -86,7 +85,7 @@ def example_response(problem: Problem, lags: Any) -> xr.DataArray:
     -0.5
     """
     tau = checks.increasing("lags", lags, results.LATEST)
-    orders.require(checked(problem), "example_response")
-    modes = linear_modes(problem)
-    weight = problem.rate / problem.data.alpha * modes.rho * modes.h
+    plain = orders.require(checked(problem), "example_response")
+    modes = linear_modes(plain)
+    weight = plain.rate / problem.data.alpha * modes.rho * modes.h
     return results.array(problem, "D", -weight @ np.exp(-np.outer(modes.x, tau)), {"lag": tau})

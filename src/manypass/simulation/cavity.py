@@ -61,7 +61,7 @@ def cavity_experiment(
     checks.count("stimuli", stimuli, 1, 10**6)
     checks.number("stimulus", stimulus, 1e-12, 1e3)
     seed = checks.seed("seed", seed)
-    orders.require(problem, "cavity_experiment")
+    problem = orders.require(problem, "cavity_experiment")
     p = round(problem.teacher.alpha * n)
     if problem.mode != "online" or p < 1 or problem.rate * problem.decay >= n:
         raise ValueError(

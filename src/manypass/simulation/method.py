@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
@@ -75,6 +75,7 @@ class Simulation:
     array([0.3 , 0.27])
     """
 
+    finite: ClassVar[bool] = True  # has a number of weights, and takes every problem as it is
     n: int = 500
     samples: int = 100
     seed: Any = 0

@@ -1,0 +1,397 @@
+"""Rates and decays that change while learning: v(t) and λ(t), t in units of N examples.
+
+Every schedule has a text that stands for it, ``cosine:1.5:0.1:8``, in files, on the command line,
+as a point of a sweep, and wherever a number could stand.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from manypass import checks
+from manypass.checks import Array
+
+LARGEST = 1e6
+
+
+class Schedule:
+    """A function v(t) ≥ 0 of time, frozen and equal by value; at a jump the later value counts."""
+
+    name: ClassVar[str]
+
+    def __call__(self, t: Any) -> Array:
+        """Return v at times t."""
+        raise NotImplementedError
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Times at which v(t) is not smooth."""
+        return ()
+
+    @property
+    def flat(self) -> bool:
+        """Whether v(t) is constant between its breaks."""
+        return False
+
+    def __str__(self) -> str:
+        values = (getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
+        return ":".join([self.name, *(_text(value) for value in values)])
+
+
+@dataclass(frozen=True)
+class Steps(Schedule):
+    """v(t) = v_i from t_i on.
+
+    Parameters
+    ----------
+    pieces : sequence of (t_i, v_i)
+        Rising times, the first of them 0.
+
+    Examples
+    --------
+    >>> from manypass import schedules
+    >>> rate = schedules.Steps([(0, 1.5), (2, 0.3)])
+    >>> rate([0, 1.9, 2, 5]).tolist(), str(rate)
+    ([1.5, 1.5, 0.3, 0.3], 'steps:0:1.5:2:0.3')
+    """
+
+    pieces: Any
+    name: ClassVar[str] = "steps"
+
+    def __post_init__(self) -> None:
+        try:
+            pairs = [(time, value) for time, value in self.pieces]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"`pieces` must be pairs (time, value), got {self.pieces!r:.80}"
+            ) from None
+        if not pairs:
+            raise ValueError("`pieces` must have at least one pair (0, value), got none")
+        times = checks.increasing("pieces", [time for time, _ in pairs], 1e12)
+        if times[0] != 0:
+            raise ValueError(f"`pieces` must begin at time 0, got {times[0]:g}")
+        values = (_amount("pieces", value) for _, value in pairs)
+        object.__setattr__(self, "pieces", tuple(zip(times.tolist(), values, strict=True)))
+
+    def __call__(self, t: Any) -> Array:
+        """Return v at times t."""
+        times, values = np.array(self.pieces).T
+        return np.asarray(values[np.searchsorted(times, np.asarray(t, float), "right") - 1])
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Times of the steps."""
+        return tuple(time for time, _ in self.pieces[1:])
+
+    @property
+    def flat(self) -> bool:
+        """Constant between its breaks."""
+        return True
+
+    def __str__(self) -> str:
+        return ":".join([self.name, *(_text(v) for pair in self.pieces for v in pair)])
+
+    @classmethod
+    def read(cls, words: list[str]) -> Steps:
+        """Read time:value:time:value..."""
+        numbers = [_number(word) for word in words]
+        if len(numbers) % 2 or not numbers:
+            raise ValueError("it takes pairs, steps:0:1.5:2:0.3")
+        return cls(list(zip(numbers[::2], numbers[1::2], strict=True)))
+
+
+@dataclass(frozen=True)
+class InverseTime(Schedule):
+    """v(t) = value/(1 + t/τ)^power.
+
+    scikit-learn's ``learning_rate="invscaling"`` is ``InverseTime(eta0*N, 1/N, power_t)``.
+
+    Examples
+    --------
+    >>> from manypass import schedules
+    >>> schedules.InverseTime(1.5, 2.0)([0, 2, 4]).round(6).tolist()
+    [1.5, 0.75, 0.5]
+    """
+
+    value: float
+    tau: float
+    power: float = 1.0
+    name: ClassVar[str] = "inverse"
+
+    def __post_init__(self) -> None:
+        _set(self, value=_amount("value", self.value), tau=_time("tau", self.tau))
+        _set(self, power=checks.number("power", self.power, 0, 10))
+
+    def __call__(self, t: Any) -> Array:
+        """Return v at times t."""
+        return np.asarray(self.value * (1 + np.asarray(t, float) / self.tau) ** -self.power)
+
+
+@dataclass(frozen=True)
+class Exponential(Schedule):
+    """v(t) = value e^{−t/τ}.
+
+    Examples
+    --------
+    >>> from manypass import schedules
+    >>> float(schedules.Exponential(1.5, 2.0)(2).round(6))
+    0.551819
+    """
+
+    value: float
+    tau: float
+    name: ClassVar[str] = "exponential"
+
+    def __post_init__(self) -> None:
+        _set(self, value=_amount("value", self.value), tau=_time("tau", self.tau))
+
+    def __call__(self, t: Any) -> Array:
+        """Return v at times t."""
+        return np.asarray(self.value * np.exp(-np.asarray(t, float) / self.tau))
+
+
+@dataclass(frozen=True)
+class Cosine(Schedule):
+    """v(t) = low + (high − low)(1 + cos(πt/until))/2, and low after `until`.
+
+    Examples
+    --------
+    >>> from manypass import schedules
+    >>> schedules.Cosine(1.5, 0.1, 8.0)([0, 4, 8, 9]).round(6).tolist()
+    [1.5, 0.8, 0.1, 0.1]
+    """
+
+    high: float
+    low: float
+    until: float
+    name: ClassVar[str] = "cosine"
+
+    def __post_init__(self) -> None:
+        _set(self, high=_amount("high", self.high), low=_amount("low", self.low))
+        _set(self, until=_time("until", self.until))
+
+    def __call__(self, t: Any) -> Array:
+        """Return v at times t."""
+        phase = np.minimum(np.asarray(t, float) / self.until, 1.0)
+        return np.asarray(self.low + (self.high - self.low) * (1 + np.cos(math.pi * phase)) / 2)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Its end."""
+        return (self.until,)
+
+
+@dataclass(frozen=True)
+class Warmup(Schedule):
+    """v(t) = then(0) t/until up to `until`, and then(t − until) from there on.
+
+    Parameters
+    ----------
+    until : float
+    then : float or Schedule
+        The rate that is reached, or the schedule that begins when it is.
+
+    Examples
+    --------
+    >>> from manypass import schedules
+    >>> rate = schedules.Warmup(1.0, schedules.Cosine(1.5, 0.1, 8.0))
+    >>> rate([0, 0.5, 1, 9]).round(6).tolist(), str(rate)
+    ([0.0, 0.75, 1.5, 0.1], 'warmup:1:cosine:1.5:0.1:8')
+    """
+
+    until: float
+    then: Any
+    name: ClassVar[str] = "warmup"
+
+    def __post_init__(self) -> None:
+        _set(self, until=_time("until", self.until), then=read("then", self.then))
+
+    def __call__(self, t: Any) -> Array:
+        """Return v at times t."""
+        t = np.asarray(t, float)
+        rising = at(self.then, 0.0) * np.minimum(t / self.until, 1.0)
+        later = at(self.then, np.maximum(t - self.until, 0.0))
+        return np.asarray(np.where(t < self.until, rising, later))
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Its end, and what comes after."""
+        return (self.until, *(self.until + time for time in breaks(self.then)))
+
+    @classmethod
+    def read(cls, words: list[str]) -> Warmup:
+        """Read until:value or until:schedule."""
+        if len(words) < 2:
+            raise ValueError("it takes a time and what follows, warmup:1:1.5")
+        return cls(_number(words[0]), read("then", ":".join(words[1:])))
+
+
+@dataclass(frozen=True)
+class Function(Schedule):
+    """v(t) = f(t), a function of one's own.
+
+    Parameters
+    ----------
+    function : callable
+        Of one number t; it must return a number from 0 to 10⁶.
+    breaks_at : sequence of float
+        Times at which it jumps or has a kink, if it does: theory needs to know them.
+
+    Examples
+    --------
+    >>> from manypass import schedules
+    >>> float(schedules.Function(lambda t: 1 / (1 + t) ** 0.5)(3.0))
+    0.5
+    """
+
+    function: Callable[[float], float]
+    breaks_at: Any = ()
+    name: ClassVar[str] = "function"
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ValueError(f"`function` must be a function of t, got {self.function!r}")
+        given = list(self.breaks_at)
+        times = checks.increasing("breaks_at", given, 1e12).tolist() if given else []
+        _set(self, breaks_at=tuple(times))
+        self(0.0)
+
+    def __call__(self, t: Any) -> Array:
+        """Return v at times t."""
+        t = np.asarray(t, float)
+        values = [self.function(time) for time in t.ravel().tolist()]
+        for value, time in zip(values, t.ravel().tolist(), strict=True):
+            checks.number(f"function({time:g})", value, 0, LARGEST)
+        return np.array(values, float).reshape(t.shape)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Times that were given."""
+        return tuple(self.breaks_at)
+
+    def __str__(self) -> str:
+        return f"function:{getattr(self.function, '__qualname__', repr(self.function))}"
+
+
+@dataclass(frozen=True)
+class Scaled(Schedule):
+    """v(t) = factor × schedule(t)."""
+
+    factor: float
+    schedule: Schedule
+    name: ClassVar[str] = "scaled"
+
+    def __call__(self, t: Any) -> Array:
+        """Return v at times t."""
+        return self.factor * self.schedule(t)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Those of the schedule."""
+        return self.schedule.breaks
+
+    @property
+    def flat(self) -> bool:
+        """Whether the schedule is."""
+        return self.schedule.flat
+
+
+SCHEDULES: dict[str, Any] = {s.name: s for s in (Steps, InverseTime, Exponential, Cosine, Warmup)}
+FORMS = (
+    "steps:0:1.5:2:0.3, inverse:VALUE:TAU[:POWER], exponential:VALUE:TAU, cosine:HIGH:LOW:UNTIL "
+    "or warmup:UNTIL:THEN"
+)
+
+
+def read(name: str, value: Any, low: float = 0.0, *, or_zero: bool = False) -> Any:
+    """Return a number in [low, 10⁶], or the schedule that a text, a function or itself stands for.
+
+    Examples
+    --------
+    >>> from manypass import schedules
+    >>> schedules.read("rate", "warmup:1:0.5")
+    Warmup(until=1.0, then=0.5)
+    >>> schedules.read("rate", 2)
+    2.0
+    """
+    if isinstance(value, Schedule):
+        return value
+    if isinstance(value, str):
+        kind, *words = value.strip().split(":")
+        if kind in SCHEDULES:
+            made = SCHEDULES[kind]
+            try:
+                return made.read(words) if hasattr(made, "read") else made(*map(_number, words))
+            except (TypeError, ValueError) as error:
+                why = str(error) if isinstance(error, ValueError) else "a wrong number of values"
+                raise ValueError(f"`{name}` = {value!r}: {why}; schedules are {FORMS}") from None
+        if kind == Function.name:
+            raise ValueError(
+                f"`{name}` = {value!r} was a function of one's own, which files do not hold"
+            )
+        try:
+            value = float(value)
+        except ValueError:
+            raise ValueError(f"`{name}` must be a number, or {FORMS}, got {value!r}") from None
+    if callable(value) and not isinstance(value, type):
+        return Function(value)
+    return checks.number(name, value, low, LARGEST, or_zero=or_zero)
+
+
+def at(value: float | Schedule, t: Any) -> Any:
+    """Return v(t), of a number or a schedule."""
+    return value(t) if isinstance(value, Schedule) else np.full(np.shape(t), value)
+
+
+def breaks(*values: float | Schedule) -> tuple[float, ...]:
+    """Return the times at which any of them is not smooth."""
+    every: Iterable[float] = (b for v in values if isinstance(v, Schedule) for b in v.breaks)
+    return tuple(sorted(set(every)))
+
+
+def flat(*values: float | Schedule) -> bool:
+    """Whether all of them are constant between breaks."""
+    return all(value.flat for value in values if isinstance(value, Schedule))
+
+
+def plain(value: float | Schedule) -> float | str:
+    """Return the number, or the text of the schedule."""
+    return str(value) if isinstance(value, Schedule) else value
+
+
+def scaled(value: float | Schedule, factor: float) -> Any:
+    """Return v times a factor."""
+    if factor == 1:
+        return value
+    return Scaled(factor, value) if isinstance(value, Schedule) else factor * value
+
+
+def _set(schedule: Schedule, **values: Any) -> None:
+    for name, value in values.items():
+        object.__setattr__(schedule, name, value)
+
+
+def _amount(name: str, value: Any) -> float:
+    return checks.number(name, value, 1e-12, LARGEST, or_zero=True)
+
+
+def _time(name: str, value: Any) -> float:
+    return checks.number(name, value, 1e-9, 1e12)
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"{word!r} is not a number") from None
+
+
+def _text(value: Any) -> str:
+    """Shortest text that gives the number back: 8 for 8.0."""
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

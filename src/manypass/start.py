@@ -1,0 +1,126 @@
+"""Where learning starts from, if not from J = 0."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manypass import checks
+from manypass.checks import Array
+from manypass.data.dataset import Dataset
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST = 1e6
+
+
+@dataclass(frozen=True)
+class Start:
+    """Weights J(0): of overlap B·J = R and length J·J = Q for a teacher, themselves for a Dataset.
+
+    Otherwise J(0) is random, J(0) = R B + √(Q − R²) n with n ⊥ B, |n| = 1, and knows nothing of the
+    training set: to go on learning from the *same* examples, make the rate a schedule instead.
+
+    Parameters
+    ----------
+    R, Q : float
+        For a Teacher; Q ≥ R².
+    weights : sequence of float, optional
+        For a Dataset, one number per column.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> start = mp.Start(R=0.5, Q=1.0)
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, start=start)
+    >>> mp.solve(problem, [0.0]).Eg.values.round(6)  # arccos(½)/π
+    array([0.333333])
+    """
+
+    R: float = 0.0
+    Q: float = 0.0
+    weights: Any = None
+
+    def __post_init__(self) -> None:
+        R = checks.number("R", self.R, -MOST, MOST)
+        Q = checks.number("Q", self.Q, 0, MOST**2)
+        if Q < R**2 * (1 - 1e-12):
+            raise ValueError(f"`Q` = {Q:g} must be at least R² = {R**2:g}: |J|² ≥ (B·J)²")
+        object.__setattr__(self, "R", R)
+        object.__setattr__(self, "Q", max(Q, R**2))
+        if self.weights is None:
+            return
+        if R or Q:
+            raise ValueError("`weights` say all: leave `R` and `Q` out")
+        try:
+            weights = np.asarray(checks.unmasked("weights", self.weights), float)
+        except (TypeError, ValueError):
+            raise ValueError(f"`weights` must be real numbers, got {self.weights!r:.80}") from None
+        if weights.ndim != 1 or not weights.size or not np.isfinite(weights).all():
+            raise ValueError(
+                f"`weights` must be finite numbers, one per column, got {self.weights!r:.80}"
+            )
+        object.__setattr__(self, "weights", tuple(weights.tolist()))
+
+    @property
+    def c(self) -> float:
+        """Q − R², what of the weights the teacher does not know."""
+        return self.Q - self.R**2
+
+    @classmethod
+    def of(cls, result: xr.Dataset) -> Start:
+        """Return the start where a teacher's result ends: its last R and Q, on fresh examples.
+
+        Examples
+        --------
+        >>> import manypass as mp
+        >>> problem = mp.Problem(mp.Teacher(alpha=2.0), mp.Hebbian(), rate=1.0, decay=1.0)
+        >>> mp.Start.of(mp.solve(problem, [1.0])).R == float(mp.solve(problem, [1.0]).R[-1])
+        True
+        """
+        if "R" not in getattr(result, "data_vars", ()) or "Q" not in result:
+            raise ValueError(
+                f"`result` must be learning curves of a Teacher, with R and Q, got {result!r:.60}; "
+                f"for a Dataset give Start(weights=...)"
+            )
+        R, Q = (float(np.ravel(result[name].values)[-1]) for name in ("R", "Q"))
+        if not math.isfinite(Q):
+            raise ValueError(f"`result` has diverged by its end: Q = {Q:g}")
+        return cls(R, max(Q, R**2))
+
+    def drawn(self, B: Array, rng: np.random.Generator) -> Array:
+        """Draw weights with this overlap and length, exactly, for a teacher of length one."""
+        if not self.Q:
+            return np.zeros(B.size)
+        n = rng.standard_normal(B.size)
+        n -= B * (B @ n) / (B @ B)
+        return self.R * B / math.sqrt(B @ B) + math.sqrt(self.c) * n / max(math.sqrt(n @ n), 1e-300)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers."""
+        return {"R": self.R, "Q": self.Q} if self.weights is None else {"weights": [*self.weights]}
+
+    @staticmethod
+    def fitting(given: Any, data: Any) -> Start:
+        """Return the start that a table or itself stands for, if it fits the data."""
+        if isinstance(given, dict):
+            unknown = next((key for key in given if key not in ("R", "Q", "weights")), None)
+            if unknown is not None:
+                raise ValueError(f"`{unknown}` is not a field of start: it has R, Q, weights")
+            given = Start(**given)
+        if not isinstance(given, Start):
+            raise ValueError(f"`start` must be a Start, got {given!r:.80}")
+        own = isinstance(data, Dataset)
+        if own and given.weights is None:
+            raise ValueError(f"`start` = {given!r} is for a Teacher: a Dataset has Start(weights=)")
+        if not own and given.weights is not None:
+            raise ValueError("`start` of a Teacher is Start(R=, Q=): `weights` are for a Dataset")
+        if own and len(given.weights) != data.n:
+            raise ValueError(
+                f"`start` has {len(given.weights)} `weights`, but {data!r} has N = {data.n}"
+            )
+        return given

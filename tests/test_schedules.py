@@ -1,0 +1,134 @@
+"""Schedules, starts, small batches and momentum as fields of a problem."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import manypass as mp
+from manypass import schedules
+
+EVERY = (
+    schedules.Steps([(0, 1.5), (2, 0.3)]),
+    schedules.InverseTime(1.5, 2.0),
+    schedules.InverseTime(1.5, 2.0, 0.25),
+    schedules.Exponential(1.5, 3.0),
+    schedules.Cosine(1.5, 0.1, 8.0),
+    schedules.Warmup(1.0, 0.5),
+    schedules.Warmup(0.1, schedules.Steps([(0, 1.5), (2, 0.0)])),
+)
+
+
+def problem(**changes):
+    settings = {"rate": 1.0, "decay": 0.2} | changes
+    return mp.Problem(mp.Teacher(1.2), mp.Adaline(), **settings)
+
+
+@pytest.mark.parametrize("schedule", EVERY, ids=str)
+def test_text_gives_the_schedule_back(schedule):
+    assert schedules.read("rate", str(schedule)) == schedule
+    given = problem(rate=schedule, decay=str(schedule), start=mp.Start(0.1, 0.5))
+    again = mp.Problem.from_dict(json.loads(json.dumps(given.to_dict())))
+    assert again == given
+    assert hash(again) == hash(given)
+
+
+@pytest.mark.parametrize("schedule", EVERY, ids=str)
+def test_smooth_between_breaks(schedule):
+    """Nothing jumps or bends but at the breaks; at a jump the later value counts."""
+    edges = [0.0, *schedules.breaks(schedule), 12.0]
+    for low, high in pairwise(edges):
+        t = np.linspace(low, high, 401)[:-1]
+        bends = np.abs(np.diff(schedule(t), 3))
+        assert bends.max() < 1e-4, (low, high)
+        if schedule.flat:
+            assert np.ptp(schedule(t)) == 0
+
+
+def test_own_function():
+    rate = schedules.read("rate", lambda t: 1 / (1 + t))
+    assert rate([0, 1]).tolist() == [1.0, 0.5]
+    with pytest.raises(ValueError, match="which files do not hold"):
+        mp.Problem.from_dict(problem(rate=rate).to_dict())
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("cos:1", "`rate` must be a number, or steps:"),
+        ("cosine:1:2", "a wrong number of values"),
+        ("cosine:1:a:2", "'a' is not a number"),
+        ("steps:1:2", "must begin at time 0, got 1"),
+        ("steps:0:2:0:1", "strictly increasing"),
+        ("warmup:0:1", "`until` must be a number from 1e-09"),
+        ("inverse:-1:1", "`value` must be 0 or a number"),
+        (lambda t: -1.0, r"`function\(0\)` must be a number from 0"),
+        (0.0, "`rate` must be a number from 1e-12"),
+        (None, "`rate` must be a number"),
+    ],
+)
+def test_bad_schedules_are_named(value, said):
+    with pytest.raises(ValueError, match=said):
+        problem(rate=value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"start": 1.0}, "`start` must be a Start"),
+        ({"start": {"P": 1}}, "`P` is not a field of start"),
+        ({"start": {"weights": [1, 2]}}, "`weights` are for a Dataset"),
+        ({"batch_size": 0}, "`batch_size` must be a whole number from 1"),
+        ({"batch_size": 2, "batch_share": 0.5}, "give one of them"),
+        ({"momentum": 1.0}, "`momentum` must be a number from 0 to 0.999"),
+        ({"momentum": 0.5, "mode": "batch"}, "excludes `momentum` = 0.5"),
+        ({"batch_size": 5, "mode": "batch"}, "excludes `batch_size` = 5"),
+    ],
+)
+def test_bad_fields_are_named(changes, said):
+    with pytest.raises(ValueError, match=said):
+        problem(**changes)
+
+
+def test_bad_starts_are_named():
+    with pytest.raises(ValueError, match=r"`Q` = 0.1 must be at least R² = 0.25"):
+        mp.Start(0.5, 0.1)
+    data = mp.Dataset(np.eye(3), np.ones(3), task="regression")
+    for start, said in (
+        (mp.Start(0.5, 1.0), "a Dataset has Start"),
+        (mp.Start(weights=[1.0]), "has 1 `weights`, but .* has N = 3"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            mp.Problem(data, mp.Adaline(), rate=0.1, start=start)
+
+
+def test_start_of_a_result():
+    found = mp.solve(problem(), [1.0, 2.0])
+    start = mp.Start.of(found)
+    assert (float(found.R[-1]), float(found.Q[-1])) == (start.R, start.Q)
+    with pytest.raises(ValueError, match="with R and Q"):
+        mp.Start.of(found[["F2"]])
+
+
+def test_drawn_start_has_its_overlap_and_length():
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal(50)
+    B /= np.linalg.norm(B)
+    J = mp.Start(-0.3, 2.0).drawn(B, rng)
+    assert pytest.approx([-0.3, 2.0], abs=1e-12) == [J @ B, J @ J]
+
+
+def test_small_batches_and_momentum_are_a_smaller_and_a_larger_rate():
+    """v/b(1 − β), for every theory; the result tells the problem that was asked."""
+    given, plain = problem(batch_size=5, momentum=0.8, rate=1.2), problem(rate=1.2)
+    found, same = mp.solve(given, [1.0, 3.0]), mp.solve(plain, [1.0, 3.0])
+    np.testing.assert_allclose(found.Q, same.Q, rtol=1e-13)
+    assert mp.problem_of(found) == given
+    assert mp.critical_rate(given) == pytest.approx(mp.critical_rate(plain), rel=1e-12)
+    given = problem(batch_size=4, rate=4 * 1.2)
+    assert mp.slow_mode(given) == pytest.approx(mp.slow_mode(plain), rel=1e-12)
+    assert mp.critical_rate(given) == pytest.approx(4 * mp.critical_rate(plain), rel=1e-12)
+    assert float(mp.steady_state(given).F2) == pytest.approx(float(mp.steady_state(plain).F2))

@@ -7,7 +7,7 @@ import pytest
 from references import QUANTITIES, Table, problems, tables
 
 import manypass as mp
-from manypass.exact import method as exact_method
+from manypass.exact import course
 from manypass.exact.modes import linear_modes
 
 LINEAR = tables(("adaline", "hebbian"))
@@ -80,13 +80,14 @@ def test_every_term_of_the_exact_theory_is_confirmed_within_half_a_percent(monke
     right = all_scores()
     everything = np.concatenate(right)
     assert 0.8 < np.sqrt(np.mean(everything**2)) < 1.2
-    for term in ("r", "q", "k", "f", "x", "h", "heat"):
+    # `online` scales how forces kick the weights; v and decay also where they end up
+    for term in ("a", "g", "sigma", "f0", "h", "v", "decay", "online", "heat"):
 
         def mistaken(problem, law=None, term=term):
             modes = linear_modes(problem, law)
             return dataclasses.replace(modes, **{term: 1.02 * getattr(modes, term)})
 
-        monkeypatch.setattr(exact_method, "linear_modes", mistaken)
+        monkeypatch.setattr(course, "linear_modes", mistaken)
         wrong = all_scores()
         monkeypatch.undo()
         shifts = [w - r for w, r in zip(wrong, right, strict=True)]

@@ -36,7 +36,7 @@ class Served(NamedTuple):
 # A key is a method (its curves), a method's other answer ("Exact.steady_state"), "Exact on a
 # Dataset", or a function.
 SERVED = {
-    "Exact": Served(SEQUENCES, SEQUENCES),
+    "Exact": Served(SEQUENCES, SEQUENCES, moving=("replacement",), started=("replacement",)),
     "Exact.steady_state": Served(SEQUENCES, SEQUENCES),
     "critical_rate": Served(SEQUENCES, SEQUENCES, (), (), SEQUENCES, SEQUENCES),
     "slow_mode": Served(("replacement", "reshuffled"), ("replacement", "reshuffled")),
@@ -94,16 +94,8 @@ def _not_served(problem: Problem, who: str) -> str | None:
         return f"`sequence` = {order!r}{among}, only {' and '.join(map(repr, plain))}"
     moving = served.moving_batches if share else served.moving
     started = served.started_batches if share else served.started
-    scheduled = next(
-        (
-            f"`{n}` = {v}"
-            for n in ("rate", "decay")
-            if isinstance(v := getattr(problem, n), Schedule)
-        ),
-        None,
-    )
     for asked, known, text in (
-        (problem.scheduled, moving, f"the schedule {scheduled}"),
+        (problem.scheduled, moving, schedule(problem)),
         (problem.start is not None, started, f"`start` = {problem.start}"),
     ):
         if asked and order not in known:
@@ -113,6 +105,14 @@ def _not_served(problem: Problem, who: str) -> str | None:
         return f"`batch_size` = {problem.batch_size}"
     if problem.momentum and not served.momentum:
         return f"`momentum` = {problem.momentum:g}{among}"
+    return None
+
+
+def schedule(problem: Problem) -> str | None:
+    """Name the schedule of a problem, if it has one."""
+    for name in ("rate", "decay"):
+        if isinstance(value := getattr(problem, name), Schedule):
+            return f"the schedule `{name}` = {value}"
     return None
 
 

@@ -104,6 +104,8 @@ def steady_state(
     0.241
     """
     window = checks.number("window", window, 0, results.LATEST)
+    if (moving := orders.schedule(checked(problem))) is not None:
+        raise ValueError(f"no steady state of {moving}: give the constant value where it ends")
     chosen = _method(problem, method, "steady_state")
     asked = _asked(problem, chosen)
     found = chosen.steady_state(asked, window=window)

@@ -13,10 +13,10 @@ from manypass.cavity.examples import Draws, gaussian, general, pulled
 from manypass.cavity.sampling import Memory, check_instants, chunks
 from manypass.cavity.tables import Tables, look_up_1, look_up_2, result_tables
 from manypass.checks import Array
+from manypass.exact.course import Course
 from manypass.exact.modes import linear_modes
 from manypass.exact.steady import check_steady, stationary
 from manypass.exact.training_error import shot_exponent, shot_moments, wave_numbers
-from manypass.exact.volterra import SequenceNoise
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
 
@@ -210,9 +210,8 @@ def _order_parameters(problem: Problem, time: float) -> tuple[float, float]:
         check_steady(problem)
         values = stationary(modes, feedback=0.0)
         return values["R"], values["Q"]
-    t = np.array([time])
-    _, n = SequenceNoise(modes)(t)
-    return float(modes.R(t)[0]), float((modes.mean_Q(t) + modes.rho @ n)[0])
+    state = Course(problem, time).at(np.array([time]))
+    return float(modes.R(state)[0]), float(modes.Q(state)[0])
 
 
 def _tables(problem: Problem, time: float, source: Any) -> tuple[Tables, float]:

@@ -15,10 +15,10 @@ import xarray as xr
 
 from manypass.checks import Array
 from manypass.compiling import njit
+from manypass.exact.course import Course
 from manypass.exact.modes import linear_modes
 from manypass.exact.steady import check_steady, critical_rate, stationary, stationary_noise
 from manypass.exact.two_time import correlation, response
-from manypass.exact.volterra import SequenceNoise
 from manypass.problem import Problem
 
 FINE = 0.1  # grid step in units of the fastest relaxation time
@@ -53,10 +53,10 @@ def exact_tables(problem: Problem, start: float, end: float) -> Tables:
     modes = linear_modes(problem)
     step, count = _grid(end - start, float(modes.x.max()))
     t: Array = start + step * np.arange(count, dtype=float)
-    driven = modes.driven
-    _, n = SequenceNoise(driven)(t)
-    C = correlation(driven, t, n)
-    return Tables(start, step, driven.R(t), by_lag(C), by_lag(response(modes, t)))
+    course = Course(problem, float(t[-1]))
+    state = course.at(t)
+    C = correlation(course, t, state)
+    return Tables(start, step, course.modes.R(state), by_lag(C), by_lag(response(course, t)))
 
 
 def steady_tables(problem: Problem, span: float) -> Tables:

@@ -18,7 +18,7 @@ from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import Adaline
 
-FOREVER, ZERO = np.array([np.inf]), np.zeros(1)
+ZERO = np.zeros(1)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class MeanForce:
         modes = linear_modes(batch).driven
         values = stationary(modes, feedback=0.0)
         noise = problem.rate * values["F2"] / (limit - problem.rate)
-        still = gaussian_activation(batch, modes, FOREVER, values["R"] + ZERO, values["F2"] + ZERO)
+        still = gaussian_activation(batch.teacher, modes, modes.end, values["F2"] + ZERO)
         values["Q"] += noise
         values["F2"] += noise
         Eg = generalization_error(problem.data.task, values["R"], values["Q"])

@@ -14,11 +14,11 @@ from manypass import card, checks, memory, orders, results, spectrum
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
-from manypass.exact.modes import Modes, linear_modes
+from manypass.exact.course import Course
+from manypass.exact.modes import Modes, State, linear_modes
 from manypass.exact.steady import check_steady, critical_rate, ordered, stationary
 from manypass.exact.training_error import closed_training_error
 from manypass.exact.two_time import correlation, response
-from manypass.exact.volterra import SequenceNoise
 from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
@@ -127,6 +127,14 @@ class Exact:
             return (
                 "`diagonal` approximates the theory of a Dataset; a Teacher's needs no such thing"
             )
+        moves = problem.scheduled or problem.start is not None
+        online = problem.mode == "online" and problem.data.task == "classification"
+        if moves and online and isinstance(problem.rule, Adaline) and self._sampling()["samples"]:
+            name = "samples" if self.samples else "accuracy"
+            return (
+                f"`{name}` of Exact() samples Et at a constant rate from J = 0: leave it out, or "
+                f"use method DMFT()"
+            )
         if self.eigenvalues is not None and ordered(problem):
             return (
                 f"`eigenvalues` tell nothing about sequence={problem.sequence!r} with batch_share="
@@ -171,25 +179,21 @@ class Exact:
             self._tell(found)
             return results.dataset(problem, self, found, {"t": t})
         if two_time:
-            memory.require(6 * 8 * t.size**2, "take fewer `times` or two_time=False")
-        all_modes = linear_modes(problem, self.law)
-        modes = all_modes.driven
-        sequence_noise = SequenceNoise(modes)
-        curves: dict[str, Any] = {name: np.empty(t.size) for name in ("R", "Q", "F2")}
-        noise = []
+            memory.require(8 * 8 * t.size**2, "take fewer `times` or two_time=False")
+        course = Course(problem, float(t[-1]), self.law)
+        modes, parts = course.modes, []
         for start in range(0, t.size, CHUNK):
-            part = slice(start, start + CHUNK)
-            F2, n = sequence_noise(t[part])
-            curves["F2"][part] = F2
-            curves["R"][part] = modes.R(t[part])
-            curves["Q"][part] = modes.mean_Q(t[part]) + modes.rho @ n
-            if two_time:
-                noise.append(n)
-        curves["Eg"] = generalization_error(problem.data.task, curves["R"], curves["Q"])
-        curves |= self._training_error(problem, modes, t, curves)
+            times = t[start : start + CHUNK]
+            state = course.at(times)
+            part = {"R": modes.R(state), "Q": modes.Q(state), "F2": modes.F2(state)}
+            part["Eg"] = generalization_error(problem.data.task, part["R"], part["Q"])
+            parts.append(part | self._training_error(problem, modes, times, state, part))
+        curves = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         if two_time:
-            curves["C"] = correlation(modes, t, np.concatenate(noise, axis=1))
-            curves["G"] = response(all_modes, t)
+            state = course.at(t)
+            curves["C"] = correlation(course, t, state)
+            curves["G"] = response(course, t)
+        curves |= self._sampled_error(problem, t, curves)
         return results.dataset(problem, self, curves, {"t": t})
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
@@ -214,7 +218,9 @@ class Exact:
         values = stationary(modes, feedback, window)
         Eg = generalization_error(problem.data.task, values["R"], values["Q"])
         now = values if not window else stationary(modes, feedback)
-        Et = self._training_error(problem, modes, np.array([np.inf]), now)
+        forever = np.array([np.inf])
+        Et = self._training_error(problem, modes, forever, modes.end, now)
+        Et |= self._sampled_error(problem, forever, Et)
         Et = {name: value[0] for name, value in Et.items()}
         return results.dataset(problem, self, {**values, "Eg": Eg, **Et}, {"window": window})
 
@@ -231,16 +237,16 @@ class Exact:
         return out
 
     def _training_error(
-        self, problem: Problem, modes: Modes, t: Array, found: Any
+        self, problem: Problem, modes: Modes, t: Array, state: State, found: Any
     ) -> dict[str, Any]:
         if self.eigenvalues is not None:
             return {}
-        R, Q, F2 = (np.atleast_1d(found[name]) for name in ("R", "Q", "F2"))
-        Et = closed_training_error(problem, modes, t, R, Q, F2)
-        if Et is not None:
-            return {"Et": Et, "Et_se": np.zeros(t.size)}
+        Et = closed_training_error(problem, modes, t, state, found)
+        return {} if Et is None else {"Et": Et, "Et_se": np.zeros(t.size)}
+
+    def _sampled_error(self, problem: Problem, t: Array, found: Any) -> dict[str, Any]:
         sampling = self._sampling()
-        if not sampling["samples"]:
+        if "Et" in found or not sampling["samples"] or self.eigenvalues is not None:
             return {}
         from manypass.cavity.sampling import adaline_training_error  # compiles: only when needed
 

@@ -1,20 +1,24 @@
 """Linear rules as independent modes: the weights in the eigenbasis of H (Sec. III of the paper).
 
-In the direction of an eigenvalue h the weights relax at rate x to where the examples pull them,
-e(t) = (1 − e^{−xt})/x, and fluctuate about this mean with variance n(t):
+In the direction of an eigenvalue h the weights relax at rate x = v(λ + h) from where they start to
+where the examples pull them, and fluctuate about this mean with variance n(t):
 
-    R(t)   = Σ ρ r e(t)
-    C(t,s) = Σ ρ q e(t) e(s) + Σ ρ e^{−x|t−s|} n(min(t,s)),    dn/dt = −2xn + k F2 + 2T
-    F2(t)  = f₀ + Σ ρ f u(t)² + Σ ρ h n(t),                    u(t) = 1 − v h e(t)
+    de/dt = v − x e,    dE/dt = −x E,    u = 1 − h e,    dn/dt = −2x n + v² g F2 + 2T
 
-Adaline is this sum over the spectrum; Hebbian is one mode. f₀ is the error that no weights can
-remove and u the part of a learnable direction that is still to be learned, so that F2 is a sum of
-positive terms and keeps its relative accuracy however small it gets.
+    R(t)   = Σ ρ m,                                       m = a g e + R₀ E
+    C(t,s) = Σ ρ [m m' + (Q₀ − R₀²) E E' + σ g e e'] + Σ ρ e^{−∫x} n(min(t,s))
+    F2(t)  = f₀ + Σ ρ [h (a u − R₀ E)² + h (Q₀ − R₀²) E² + σ u²] + Σ ρ h n
+
+with g = h for Adaline, whose sums are over the spectrum; Hebbian is one mode with g = 1, h = 0. e
+is what has been learned, E what is left of the start, f₀ the error that no weights can remove and
+u the part of a learnable direction that is still to be learned, so that F2 is a sum of positive
+terms and keeps its relative accuracy however small it gets.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,72 +29,160 @@ from manypass.spectrum import Spectrum, marchenko_pastur
 
 
 @dataclass(frozen=True, eq=False)
+class State:
+    """Where the modes are: modes × times, symbols as above."""
+
+    e: Array
+    u: Array
+    E: Array
+    n: Array
+
+    def last(self) -> State:
+        """Return the state at the last time, as one column."""
+        return State(*(getattr(self, f.name)[:, -1:] for f in fields(self)))
+
+
+def joined(states: list[State]) -> State:
+    """Return states at all times, one after another."""
+    parts = ([getattr(state, f.name) for state in states] for f in fields(State))
+    return State(*(np.concatenate(part, axis=1) for part in parts))
+
+
+@dataclass(frozen=True, eq=False)
 class Modes:
-    """The coefficients of the three sums above, one entry per mode, symbols as there."""
+    """The coefficients of the sums above, one entry per mode, at one rate and decay."""
 
     rho: Array
-    x: Array
     h: Array
-    r: Array
-    q: Array
-    k: Array
-    f: Array
+    g: Array
+    sigma: Array
+    a: float
     f0: float
-    u_end: Array  # u(∞)
+    v: float
+    decay: float
+    online: bool
     heat: float  # 2T
+    R0: float = 0.0
+    Q0: float = 0.0
+
+    @property
+    def x(self) -> Array:
+        """Rate of relaxation."""
+        return self.v * (self.decay + self.h)
+
+    @property
+    def r(self) -> Array:
+        """How R is pulled, dR/dt = Σ ρr at the start."""
+        return self.a * self.v * self.g
+
+    @property
+    def q(self) -> Array:
+        """The same for the mean part of Q from J = 0, Σ ρ q (e/v)²."""
+        return self.v**2 * self.g * (self.a**2 * self.g + self.sigma)
+
+    @property
+    def k(self) -> Array:
+        """How a force kicks a mode: v²g, and not at all in batch mode."""
+        return self.v**2 * self.g * self.online
+
+    @property
+    def f(self) -> Array:
+        """Part of u² in F2 from J = 0."""
+        return np.where(self.h > 0, self.a**2 * self.h + self.sigma, 0.0)
+
+    @property
+    def u_end(self) -> Array:
+        """u(∞)."""
+        h = self.h
+        return np.where(h > 0, self.decay / np.where(h > 0, self.decay + h, 1), 1.0)
 
     @property
     def driven(self) -> Modes:
-        """The modes that anything moves: without heat the null space of H stays at rest."""
-        still = (self.r == 0) & (self.k == 0) & (self.heat == 0)
+        """The modes that matter: without heat and start the null space of H stays at rest."""
+        still = (self.g == 0) & (self.heat == 0) & (self.Q0 == 0)
         kept = {f.name: getattr(self, f.name) for f in fields(self)}
         return Modes(**{n: a[~still] if isinstance(a, np.ndarray) else a for n, a in kept.items()})
 
-    def R(self, t: Array) -> Array:
+    @property
+    def start(self) -> State:
+        """The state at t = 0."""
+        none, all_of = np.zeros((self.h.size, 1)), np.ones((self.h.size, 1))
+        return State(none, all_of, all_of, none)
+
+    @property
+    def end(self) -> State:
+        """The state for t → ∞ at this rate, without noise."""
+        rates = self.decay + self.h
+        none, u = np.zeros((self.h.size, 1)), self.u_end[:, None]
+        return State((1 / np.where(rates > 0, rates, np.inf))[:, None], u, none, none)
+
+    def at(self, v: float, decay: float) -> Modes:
+        """Return the modes at another rate and decay."""
+        return replace(self, v=v, decay=decay)
+
+    def R(self, s: State) -> Array:
         """R(t)."""
-        return (self.rho * self.r) @ learned(self.x, t)
+        return self.rho @ self._mean(s)
 
-    def mean_C(self, t: Array, s: Array) -> Array:
-        """Mean part of C(t,s) on the grid t × s."""
-        return learned(self.x, t).T @ ((self.rho * self.q)[:, None] * learned(self.x, s))
+    def mean_C(self, s: State) -> Array:
+        """Mean part of C(t,s) at all pairs of times."""
+        m = self._mean(s)
+        known = m.T @ (self.rho[:, None] * m) + s.E.T @ ((self._unknown * self.rho)[:, None] * s.E)
+        return np.asarray(known + s.e.T @ (self._loose[:, None] * s.e))
 
-    def mean_Q(self, t: Array) -> Array:
-        """Mean part of Q(t) = C(t,t)."""
-        return (self.rho * self.q) @ learned(self.x, t) ** 2
+    def Q(self, s: State) -> Array:
+        """Q(t) = C(t,t)."""
+        known = self.rho @ (self._mean(s) ** 2 + self._unknown * s.E**2)
+        return np.asarray(known + self._loose @ s.e**2 + self.rho @ s.n)
 
-    def mean_F2(self, t: Array) -> Array:
-        """f₀ + Σ ρ f u(t)², the force fluctuation without sequence noise."""
-        return self.f0 + (self.rho * self.f) @ self.unlearned(t) ** 2
+    def F2(self, s: State) -> Array:
+        """F2(t)."""
+        return self.mean_F2(s) + (self.rho * self.h) @ s.n
 
-    def unlearned(self, t: Array) -> Array:
-        """u(t) = u(∞) + (1 − u(∞)) e^{−xt}, free of the cancellation in 1 − v h e(t)."""
-        return self.u_end[:, None] + (1 - self.u_end)[:, None] * np.exp(-np.outer(self.x, t))
+    def mean_F2(self, s: State) -> Array:
+        """F2 without sequence noise."""
+        left = [weight @ value**2 for weight, value in self.residuals(s)]
+        return np.asarray(self.f0 + np.sum(left, axis=0))
+
+    def residuals(self, s: State) -> list[tuple[Array, Array]]:
+        """Weights and values of which mean F2 − f₀ is the sum of squares."""
+        h = self.rho * self.h
+        own = self.a * s.u - self.R0 * s.E
+        out = [(h, own), (np.where(self.h > 0, self.rho * self.sigma, 0.0), s.u)]
+        return [*out, (h * self._unknown, s.E)] if self._unknown else out
+
+    @property
+    def _unknown(self) -> float:
+        return max(self.Q0 - self.R0**2, 0.0)
+
+    @property
+    def _loose(self) -> Array:
+        return self.rho * self.sigma * self.g
+
+    def _mean(self, s: State) -> Array:
+        return self.a * self.g[:, None] * s.e + self.R0 * s.E
 
 
 def learned(x: Array, t: Array) -> Array:
-    """e(t) = (1 − e^{−xt})/x, which is t at x = 0; modes × times."""
+    """(1 − e^{−xt})/x, which is t at x = 0; modes × times."""
     xt = np.outer(x, t)
     return np.where(xt > 0, -np.expm1(-xt) / np.where(xt > 0, xt, 1), 1.0) * t
 
 
 def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
-    """Modes of an Adaline or Hebbian problem; `spectrum` replaces Marchenko–Pastur."""
-    data, v, decay, online = problem.teacher, problem.rate, problem.decay, problem.mode == "online"
-    heat = 2 * problem.temperature
+    """Modes of an Adaline or Hebbian problem at t = 0; `spectrum` replaces Marchenko–Pastur."""
+    data, start = problem.teacher, problem.start
+    common: dict[str, Any] = {
+        "v": float(problem.v(0.0)),
+        "decay": float(problem.decays(0.0)),
+        "online": problem.mode == "online",
+        "heat": 2 * problem.temperature,
+        "R0": start.R if start else 0.0,
+        "Q0": start.Q if start else 0.0,
+    }
     if isinstance(problem.rule, Hebbian):
         one, (a, b) = np.ones(1), data.moments()
-        return Modes(
-            rho=one,
-            x=one * v * decay,
-            h=0 * one,
-            r=one * a * v,
-            q=one * v**2 * (a**2 + b / data.alpha),
-            k=one * v**2 * online,
-            f=0 * one,
-            f0=b,
-            u_end=one,
-            heat=heat,
-        )
+        return Modes(one, 0 * one, one, one * b / data.alpha, a, b, **common)
     if not isinstance(problem.rule, Adaline):
         raise ValueError(f"`rule` {problem.rule!r} is not linear: no closed solution is known")
     law = spectrum or marchenko_pastur(data.alpha)
@@ -101,16 +193,5 @@ def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
         )
     h, (a, b) = law.h, data.moments(law.mean)
     spread = b - a**2 * law.mean  # the part of the targets that the teacher does not explain
-    w_over_h = np.where(h > 0, a**2 * h + spread / data.alpha, 0.0)
-    return Modes(
-        rho=law.rho,
-        x=v * (decay + h),
-        h=h,
-        r=a * v * h,
-        q=v**2 * w_over_h * h,
-        k=v**2 * h * online,
-        f=w_over_h,
-        f0=spread * (1 - law.rank / data.alpha),
-        u_end=np.where(h > 0, decay / np.where(h > 0, decay + h, 1), 1.0),
-        heat=heat,
-    )
+    sigma = np.full_like(h, spread / data.alpha)
+    return Modes(law.rho, h, h, sigma, a, spread * (1 - law.rank / data.alpha), **common)

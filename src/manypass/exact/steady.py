@@ -23,7 +23,7 @@ def stationary(modes: Modes, feedback: float, window: float = 0.0) -> dict[str, 
     Σ ρhk/2x = v/v_c.
     """
     rho, x = modes.rho, modes.x
-    still = mean_F2_exponentials(modes)[1][0] + rho @ (modes.h * modes.heat / (2 * x))
+    still = mean_F2_exponentials(modes, modes.start)[1][0] + rho @ (modes.h * modes.heat / (2 * x))
     F2 = still / (1 - feedback)
     n = stationary_noise(modes, F2)
     Q = rho @ (modes.q / x**2) + rho @ (n * window_factor(x * window))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy  # its rooms open on first use: most answers need none of them
 
+from manypass import schedules
 from manypass.checks import Array
-from manypass.exact.modes import Modes, learned
+from manypass.exact.course import Course
+from manypass.exact.modes import Modes, State, learned
 from manypass.problem import Problem, Teacher
 from manypass.rules import Hebbian
 from manypass.spectrum import gauss_legendre
@@ -19,12 +22,13 @@ MANY, PANEL = 400, 64  # nodes
 
 
 def closed_training_error(
-    problem: Problem, modes: Modes, t: Array, R: Array, Q: Array, F2: Array
+    problem: Problem, modes: Modes, t: Array, state: State, found: Any
 ) -> Array | None:
     """E_t at times t (inf for the steady state), or None where it has to be sampled.
 
     Regression: ½⟨(ỹ − x)²⟩. Classification: P(ỹx < 0) over the training set.
     """
+    R, Q, F2 = (np.atleast_1d(found[name]) for name in ("R", "Q", "F2"))
     hebbian, regression = isinstance(problem.rule, Hebbian), problem.data.task == "regression"
     if hebbian:
         return (
@@ -33,24 +37,23 @@ def closed_training_error(
     if regression:
         return F2 / 2
     if problem.mode == "batch":
-        y_part, target_part, variance = gaussian_activation(problem, modes, t, R, F2)
+        y_part, target_part, variance = gaussian_activation(problem.teacher, modes, state, F2)
         wrong = gaussian_errors(problem.teacher, y_part, target_part, variance)
-        return np.where(t > 0, wrong, 0.5)  # J = 0: a guess
+        return np.where(Q > 0, wrong, 0.5)  # J = 0: a guess
     return None
 
 
 def gaussian_activation(
-    problem: Problem, modes: Modes, t: Array, R: Array, F2: Array
+    data: Teacher, modes: Modes, state: State, F2: Array
 ) -> tuple[Array, Array, Array]:
     """Return A, B, σ² of x = Ay + Bỹ + σz in batch Adaline learning.
 
-    B = (v/α) ∫ρ h e is what the example taught itself, A follows from dR/dt and σ² from F2.
+    B = (1/α) ∫ρ h e is what the example taught itself, A follows from ⟨yF⟩ = R'/v + λR and σ²
+    from F2.
     """
-    a, b = problem.teacher.a, problem.teacher.b
-    e = _learned(modes.x, t)
-    B = problem.rate / problem.data.alpha * (modes.rho * modes.h) @ e
-    # ⟨yF⟩ = R'/v + λR, and R' = Σ ρ r e^{−xt} with e^{−xt} = 1 − xe
-    yF = (modes.rho * modes.r) @ (1 - modes.x[:, None] * e) / problem.rate + problem.decay * R
+    a, b, loud = data.a, data.b, modes.rho * modes.h
+    B = loud @ state.e / data.alpha
+    yF = loud @ (a * state.u - modes.R0 * state.E)
     A = a - yF - a * B
     variance = F2 - (b - 2 * (A * a + B * b) + A**2 + 2 * a * A * B + b * B**2)
     return A, B, np.maximum(variance, 0.0)
@@ -77,8 +80,24 @@ def hebbian_regression(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
     return 0.5 * (b - 2 * (a * R + b * mean) + Q + 2 * a * R * mean + b * square)
 
 
+def pulses(problem: Problem, t: float) -> tuple[Array, Array]:
+    """Nodes of ∫₀ᵗ ds as weights, and v(s) e^{−∫vλ} from s to t there: what a kick at s is at t."""
+    course = Course(problem, t)
+    edges = [0.0, *(b for b in schedules.breaks(problem.rate, problem.decay) if b < t), t]
+    u, gauss = gauss_legendre(MANY)
+    s = np.concatenate([low + (high - low) * (1 + u) / 2 for low, high in pairwise(edges)])
+    weight = np.concatenate([(high - low) / 2 * gauss for low, high in pairwise(edges)])
+    _, L = course.clocks(np.append(s, t))
+    return weight, problem.v(s) * np.exp(L[:-1] - L[-1])
+
+
 def shot_moments(problem: Problem, t: Array) -> tuple[Array, Array]:
     """⟨W⟩ and ⟨W²⟩ of W = v Σ_r e^{−vλ(t−t_r)}; in batch mode W is its mean."""
+    if problem.scheduled:
+        every = [pulses(problem, time) if time else (np.zeros(1), np.zeros(1)) for time in t]
+        alpha, online = problem.data.alpha, problem.mode == "online"
+        mean = np.array([w @ kick for w, kick in every]) / alpha
+        return mean, mean**2 + online * np.array([w @ kick**2 for w, kick in every]) / alpha
     v, rate = problem.rate, np.array([problem.rate * problem.decay])
     mean = v / problem.data.alpha * _learned(rate, t)[0]
     square = v**2 / problem.data.alpha * _learned(2 * rate, t)[0] * (problem.mode == "online")
@@ -87,9 +106,12 @@ def shot_moments(problem: Problem, t: Array) -> tuple[Array, Array]:
 
 def shot_exponent(problem: Problem, t: float, k: Array) -> Any:
     """log⟨e^{ikW}⟩ = (1/α) ∫₀ᵗ [exp(ikv e^{−vλs}) − 1] ds, by sine and cosine integrals."""
-    v, x, alpha = problem.rate, problem.rate * problem.decay, problem.data.alpha
     if problem.mode == "batch":
         return np.asarray(1j * k * shot_moments(problem, np.array([t]))[0][0])
+    if problem.scheduled:
+        weight, kicks = pulses(problem, t)
+        return np.expm1(1j * np.multiply.outer(k, kicks)) @ weight / problem.data.alpha
+    v, x, alpha = problem.rate, problem.rate * problem.decay, problem.data.alpha
     if x * t <= 0.1:
         nodes, weights = gauss_legendre(MANY)
         age, weight = t * (1 + nodes) / 2, t * weights / 2

@@ -9,8 +9,8 @@ import xarray as xr
 
 from manypass import checks, orders, results
 from manypass.checks import Array
-from manypass.exact.modes import Modes, linear_modes
-from manypass.exact.volterra import SequenceNoise
+from manypass.exact.course import Course
+from manypass.exact.modes import State, linear_modes
 from manypass.problem import Problem, checked
 
 
@@ -33,26 +33,34 @@ def causal_sum(x: Array, t: Array, B: Array) -> Array:
     return out
 
 
-def noise_correlation(x: Array, t: Array, n: Array) -> Array:
-    """Σ_k e^{−x_k|t−s|} n_k(min(t,s)); what has diverged by min(t,s) stays inf."""
-    diverged = np.isinf(n).any(axis=0)
-    lower = causal_sum(x, t, np.where(diverged, 0.0, n))
+def noise_correlation(course: Course, t: Array, n: Array) -> Array:
+    """Σ_k e^{−∫x_k} n_k(min(t,s)); what has diverged by min(t,s) stays inf."""
+    diverged, (S, L) = np.isinf(n).any(axis=0), course.clocks(t)
+    lower = fall(L) * causal_sum(course.modes.h, S, np.where(diverged, 0.0, n))
     lower[:, diverged] = np.inf
     return np.tril(lower) + np.tril(lower, -1).T
 
 
-def correlation(modes: Modes, t: Array, n: Array) -> Array:
-    """C(t,s) = Σ ρ q e(t) e(s) + Σ ρ e^{−x|t−s|} n(min(t,s)), the paper's Eq. (C)."""
-    return modes.mean_C(t, t) + noise_correlation(modes.x, t, modes.rho[:, None] * n)
+def correlation(course: Course, t: Array, state: State) -> Array:
+    """C(t,s) = mean part + Σ ρ e^{−∫x} n(min(t,s)), the paper's Eq. (C)."""
+    modes = course.modes
+    return modes.mean_C(state) + noise_correlation(course, t, modes.rho[:, None] * state.n)
 
 
-def response(modes: Modes, t: Array) -> Array:
-    """G(t,s) = ∫ρ e^{−x(t−s)} for t ≥ s, else 0."""
-    return causal_sum(modes.x, t, np.broadcast_to(modes.rho[:, None], (modes.x.size, t.size)))
+def response(course: Course, t: Array) -> Array:
+    """G(t,s) = ∫ρ e^{−∫x} from s to t for t ≥ s, else 0."""
+    modes, (S, L) = course.all_modes, course.clocks(t)
+    every = np.broadcast_to(modes.rho[:, None], (modes.h.size, t.size))
+    return fall(L) * causal_sum(modes.h, S, every)
+
+
+def fall(L: Array) -> Array:
+    """e^{−∫vλ} between two times, and 1 above the diagonal."""
+    return np.exp(-np.maximum(L[:, None] - L, 0.0))
 
 
 def force_autocorrelation(problem: Problem, times: Any) -> xr.DataArray:
-    """⟨F(t)F(s)⟩ = f₀ + Σ ρ f u(t)u(s) + Σ ρ h e^{−x|t−s|} n(min(t,s)), over the training set.
+    """⟨F(t)F(s)⟩ = f₀ + Σ ρ f u(t)u(s) + Σ ρ h e^{−∫x} n(min(t,s)), over the training set.
 
     Examples
     --------
@@ -63,11 +71,10 @@ def force_autocorrelation(problem: Problem, times: Any) -> xr.DataArray:
     [0.895006, 0.76156, 0.702242]
     """
     t = checks.increasing("times", times, results.LATEST)
-    modes = linear_modes(orders.require(checked(problem), "force_autocorrelation")).driven
-    _, n = SequenceNoise(modes)(t)
-    u = modes.unlearned(t)
-    mean = modes.f0 + u.T @ ((modes.rho * modes.f)[:, None] * u)
-    noise = noise_correlation(modes.x, t, (modes.rho * modes.h)[:, None] * n)
+    course = Course(orders.require(checked(problem), "force_autocorrelation"), float(t[-1]))
+    modes, state = course.modes, course.at(t)
+    mean = sum(part.T @ (w[:, None] * part) for w, part in modes.residuals(state))
+    noise = noise_correlation(course, t, (modes.rho * modes.h)[:, None] * state.n) + modes.f0
     return results.array(problem, "FF", mean + noise, {"t": t, "s": t})
 
 

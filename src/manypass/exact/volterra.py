@@ -1,4 +1,4 @@
-"""Sequence noise: the Volterra equation of F2, solved without a time step.
+"""Modes at a constant rate: the Volterra equation of F2, solved without a time step.
 
 On the nodes of the spectrum the kernel is a sum of exponentials, so that the equation is the
 linear system dn/dt = −2xn + kF2 + 2T, F2 = mean F2 + Σ ρhn. Its matrix, diagonal plus rank one,
@@ -10,43 +10,65 @@ from __future__ import annotations
 import numpy as np
 
 from manypass.checks import Array
-from manypass.exact.modes import Modes, learned
+from manypass.exact.modes import Modes, State, learned
 
 CLOSE = 1e-4  # rates that agree to this, relative to themselves, share a confluent term
 E_FOLDS = 600.0  # e^600 ~ 1e260: beyond it a diverging solution is reported as inf
 
 
-class SequenceNoise:
-    """F2(t) and the variances n(t) of an Adaline or Hebbian problem, at any times."""
+class Constant:
+    """The modes of a linear problem at a constant rate and decay, from a state on."""
 
-    def __init__(self, modes: Modes) -> None:
-        self.modes, self.root = modes, np.sqrt(modes.rho)
+    def __init__(self, modes: Modes, before: State) -> None:
+        self.modes, self.before, self.root = modes, before, np.sqrt(modes.rho)
         # k is v²h, or 0 in batch mode, and h is 0 for Hebbian: symmetric in every case.
         matrix = np.diag(2 * modes.x) - np.outer(self.root * modes.k, self.root * modes.h)
         self.m, self.V = np.linalg.eigh(matrix)
-        self.rates, weights = mean_F2_exponentials(modes)
+        self.rates, weights = mean_F2_exponentials(modes, before)
         self.source = np.outer(self.V.T @ (self.root * modes.k), weights)
         self.source[:, 0] += self.V.T @ self.root * modes.heat
 
-    def __call__(self, t: Array) -> tuple[Array, Array]:
-        """Return F2 (times) and n (modes × times)."""
-        modes, diverged = self.modes, -self.m[0] * t > E_FOLDS
-        u = driven(self.m, self.rates, self.source, np.where(diverged, 0.0, t))
-        n = np.maximum(
-            self.V @ u / self.root[:, None], 0.0
-        )  # a variance: what is below is rounding
+    def at(self, t: Array) -> State:
+        """Return the state a time t later."""
+        modes, before = self.modes, self.before
+        fall = np.exp(-np.outer(modes.x, t))
+        # u(∞) + (u₀ − u(∞)) e^{−xt}, free of the cancellation in 1 − h e
+        u = modes.u_end[:, None] + (before.u - modes.u_end[:, None]) * fall
+        e = before.e * fall + modes.v * learned(modes.x, t)
+        return State(e, u, before.E * fall, self._noise(t))
+
+    def clocks(self, t: Array) -> tuple[Array, Array]:
+        """∫v dt and ∫vλ dt since the beginning."""
+        return self.modes.v * t, self.modes.v * self.modes.decay * t
+
+    def _noise(self, t: Array) -> Array:
+        """Return the variances n, modes × times."""
+        modes, lost = self.modes, np.isinf(self.before.n)
+        diverged = np.where(lost.any(), True, -self.m[0] * t > E_FOLDS)
+        n0, still = np.where(lost, 0.0, self.before.n), np.where(diverged, 0.0, t)
+        w = driven(self.m, self.rates, self.source, still)
+        if n0.any():
+            w += np.exp(-np.outer(self.m, still)) * (self.V.T @ (self.root * n0[:, 0]))[:, None]
+        n = np.maximum(self.V @ w / self.root[:, None], 0.0)  # what is below is rounding
         null = modes.h == 0
         n[np.ix_(~null, diverged)] = np.inf
-        n[np.ix_(null, diverged)] = modes.heat * learned(2 * modes.x[null], t[diverged])
-        return modes.mean_F2(t) + (modes.rho * modes.h) @ n, n
+        x, late = 2 * modes.x[null], t[diverged]
+        n[np.ix_(null, diverged)] = n0[null] * np.exp(-np.outer(x, late))
+        n[np.ix_(null, diverged)] += modes.heat * learned(x, late)
+        return np.asarray(n)
 
 
-def mean_F2_exponentials(modes: Modes) -> tuple[Array, Array]:
+def mean_F2_exponentials(modes: Modes, before: State) -> tuple[Array, Array]:
     """Rates and weights of mean F2(t) = Σ weight e^{−rate t}; the first is the constant."""
-    weight, stays, goes = modes.rho * modes.f, modes.u_end, 1 - modes.u_end
-    constant = modes.f0 + weight @ stays**2
-    rates = np.concatenate([[0.0], modes.x, 2 * modes.x])
-    return rates, np.concatenate([[constant], 2 * weight * stays * goes, weight * goes**2])
+    x, size = modes.x, modes.h.size
+    u, none = modes.u_end[:, None], np.zeros((size, 1))
+    goes = modes.residuals(State(before.e, before.u - u, before.E, before.n))
+    constant, once, twice = modes.f0, np.zeros(size), np.zeros(size)
+    for (w, end), (_, falls) in zip(modes.residuals(State(none, u, none, none)), goes, strict=True):
+        constant += float(w @ end[:, 0] ** 2)
+        once += 2 * w * end[:, 0] * falls[:, 0]
+        twice += w * falls[:, 0] ** 2
+    return np.concatenate([[0.0], x, 2 * x]), np.concatenate([[constant], once, twice])
 
 
 def driven(m: Array, r: Array, source: Array, t: Array) -> Array:

@@ -1,14 +1,18 @@
 """Compiled functions: kept on disk where that is possible, called from threads in silence."""
 
 import ast
+import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import manypass as mp
+from manypass import compiling
+from manypass.simulation import kernels
 
 SOLVE = """
 import manypass as mp
@@ -83,15 +87,63 @@ def test_package_and_home_may_be_read_only(tmp_path, writable):
 
 
 def test_a_full_disk_keeps_nothing_and_goes_on(monkeypatch):
-    from numba.core import caching
-
-    from manypass.compiling import njit
-
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
-    assert njit(cache=True)(lambda x: x + 1)(1.0) == 2.0
+    monkeypatch.setattr(compiling.Files, "_open_for_write", full)
+    assert compiling.njit(cache=True)(lambda x: x + 1)(1.0) == 2.0
+
+
+APPLIED = """
+from manypass.compiling import njit
+@njit(cache=True)
+def double(x): return 2 * x
+@njit(cache=True)
+def apply(function, x): return function(x)
+"""
+
+
+def test_what_is_compiled_for_a_function_is_kept_if_that_function_is(tmp_path, monkeypatch):
+    """A module imported anew stands for another process."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "applied.py").write_text(APPLIED)
+
+    def applied():
+        sys.modules.pop("applied", None)
+        importlib.invalidate_caches()
+        return importlib.import_module("applied")
+
+    def hits(apply):
+        return sum(apply.stats.cache_hits.values())
+
+    for known in (0, 1):
+        made = applied()
+        assert made.apply(made.double, 1.0) == 2.0
+        assert hits(made.apply) == known
+    assert made.apply(compiling.njit()(lambda x: 3 * x), 1.0) == 3.0
+    assert hits(made.apply) == 1
+    assert len(list(tmp_path.rglob("*apply*.nbc"))) == 1  # what a user passes is not kept
+    index = made.apply._cache._cache_file
+    with monkeypatch.context() as patch:  # two that add a version at once: the later index stays
+        patch.setattr(index, "_load_index", dict)
+        made.apply(made.double, np.float32(1))
+    made = applied()
+    assert made.apply(made.double, np.float32(0.3)) == np.float32(0.6)
+    assert made.apply(made.double, 0.3) == 0.6
+    assert hits(made.apply) == 1
+    (tmp_path / "applied.py").write_text(APPLIED.replace("double", "twice"))
+    made = applied()  # its index names a function that is no more
+    assert made.apply(made.twice, 1.0) == 2.0
+    assert hits(made.apply) == 0
+
+
+@pytest.mark.parametrize("rule", [mp.Adaline(), mp.Adatron(1.0)], ids=str)
+def test_forces_of_the_package_are_kept_and_those_of_users_are_not(rule):
+    kept = kernels.compiled_force(rule)._cache
+    assert isinstance(kept, compiling.Kept)
+    own = mp.Rule(lambda x, y: y - x)
+    assert not isinstance(kernels.compiled_force(own)._cache, compiling.Kept)
+    assert not isinstance(kernels._compiled("slope", own.slope_function, 0)._cache, compiling.Kept)
 
 
 def test_all_compiled_functions_are_kept_in_one_way():

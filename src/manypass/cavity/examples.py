@@ -143,7 +143,7 @@ def _pulled(start, step, R, C, G, v, time, oldest, y, target, first, instants, n
     return xs, hs
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(**FAST)
 def _general(  # type: ignore[no-untyped-def]
     start, step, R, C, G, v, time, oldest, y, target, first, instants, normals, force, parameters
 ):

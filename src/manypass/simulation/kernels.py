@@ -11,12 +11,14 @@ import numpy as np
 from numba import cfunc, float64
 from numba.core.errors import NumbaError
 
+from manypass import rules
 from manypass.compiling import njit
 from manypass.rules import Difference, Rule, central_difference
 
 # Sums may be reordered, so that they vectorise; inf and NaN keep their meaning.
 FAST: dict[str, Any] = {
     "nogil": True,
+    "cache": True,
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
@@ -188,7 +190,9 @@ def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any])
 
 @lru_cache(maxsize=64)
 def _compiled(name: str, function: Callable[..., Any], count: int) -> Any:
-    compiled = njit(**FAST)(_plain(function, count))
+    # What a user's force does may change without its text, and then it must be compiled again.
+    own = not isinstance(function, Difference) and function.__module__ == rules.__name__
+    compiled = njit(**FAST | {"cache": own})(_plain(function, count))
     try:
         compiled.compile((float64,) * (2 + count))
     except NumbaError as error:

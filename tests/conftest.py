@@ -17,6 +17,11 @@ settings.load_profile("same")
 collect_ignore = ["simulated_card.py", "references/make.py"]  # programs of their own
 
 
+def pytest_collection_modifyitems(items):
+    """Tests of the explorer come first: so one runner has them all, and there is one explorer."""
+    items.sort(key=lambda item: "explorer" not in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture(scope="session")
 def explorer():
     """Address of an explorer that runs as a user would run it."""

@@ -69,13 +69,13 @@ def test_lookups_in_a_result_reach_its_very_edge():
 IDENTITY = list(problems(8, seed=1))
 
 
-# Small rates have a long memory: many instants, and seconds.
+# Small rates and late times have many instants: seconds; what comes late is steady.
 IDENTITIES = [
     pytest.param(
         problem,
         time,
         id=f"a{problem.data.alpha}-v{problem.rate:.2g}-{time}",
-        marks=pytest.mark.physics if problem.rate < 1 and time > 2 else (),
+        marks=pytest.mark.physics if time == 40 or (problem.rate < 1 and time > 2) else (),
     )
     for problem in IDENTITY
     for time in (0.3, 2.0, 40.0, math.inf)
@@ -316,10 +316,10 @@ def test_nearly_singular_covariances_do_not_blow_up(monkeypatch):
     for alpha in (0.1, 0.3):
         problem = mp.Problem(mp.Teacher(alpha=alpha), mp.Adaline(), rate=0.8, decay=0.2)
         F2 = (
-            mp.activations(problem, 4.0, samples=40_000).pipe(lambda s: (s.target - s.x) ** 2)
+            mp.activations(problem, 4.0, samples=16_000).pipe(lambda s: (s.target - s.x) ** 2)
         ).values
         exact = mp.solve(problem, [4.0]).F2.item()
-        assert abs(F2.mean() - exact) < 3.5 * F2.std() / 200
+        assert abs(F2.mean() - exact) < 3.5 * F2.std() / np.sqrt(F2.size)
 
 
 def test_hebbian_training_error_is_smooth_in_small_decays_and_small_alphas():

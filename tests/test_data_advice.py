@@ -28,10 +28,8 @@ def agrees(errors, predicted):
     assert error < 0.005 * predicted  # 2 % would be seen
 
 
-PHYSICS = [pytest.param(kind, marks=pytest.mark.physics) for kind in ("rate", "window")]
-
-
-@pytest.mark.parametrize("kind", ["all", *PHYSICS])
+@pytest.mark.physics
+@pytest.mark.parametrize("kind", ["all", "rate", "window"])
 def test_scikit_learn_gets_what_was_predicted(advice, kind):
     """Rows are drawn with replacement, as the theory has it; SGDRegressor then shuffles those."""
     data, row, rng = data_set("diabetes"), advice.sel(advice=kind), np.random.default_rng(1)
@@ -82,7 +80,10 @@ def test_epochs_as_people_run_them_get_what_was_measured(advice, kind):
 def test_batches_of_an_epoch_are_measured_too():
     data, size = data_set("breast cancer"), 16
     problem = mp.Problem(data, mp.Adaline(), rate=0.03, decay=0.05)
-    row = mp.advise(problem, passes=2, batch_size=size).sel(advice="start")
+    found = mp.advise(problem, passes=2, batch_size=size)
+    assert "eta0" not in found
+    assert "MSELoss(), DataLoader(batch_size=16, shuffle=True, drop_last=True)" in text(found)
+    row = found.sel(advice="start")
     order = problem.replace(sequence="reshuffled", batch_share=1 / round(data.p / size))
     runs = mp.solve(order, [2 * data.alpha], mp.Simulation(samples=400, seed=5))
     error = float(np.hypot(runs.F2_test_se[0], row.F2_test_shuffled_se))
@@ -90,13 +91,12 @@ def test_batches_of_an_epoch_are_measured_too():
     assert error < 0.005 * float(runs.F2_test[0])
 
 
+@pytest.mark.physics
 def test_a_loop_in_the_manner_of_pytorch_gets_what_was_predicted():
     """w ← w − lr (gradient of the mean square over the batch + weight_decay w), averaged."""
     data, size = data_set("breast cancer"), 16
     problem = mp.Problem(data, mp.Adaline(), rate=0.1, decay=0.05)
     found = mp.advise(problem, passes=4, batch_size=size)
-    assert "eta0" not in found
-    assert "MSELoss(), DataLoader(batch_size=16, shuffle=True, drop_last=True)" in text(found)
     rng = np.random.default_rng(2)
     for kind in ("start", "all"):
         row, samples = found.sel(advice=kind), 1000
@@ -138,11 +138,17 @@ def test_advice_is_consistent(advice):
     )
 
 
-def test_a_part_is_held_out_if_there_is_no_test_set(tmp_path):
+def held_out(objective):
     full = data_set("diabetes")
     data = mp.Dataset(full.X[:80, :4], full.y[:80])
     problem = mp.Problem(data, mp.Adaline(), rate=0.1)
-    found = mp.advise(problem, passes=1, holdout=0.3, seed=4)
+    return mp.advise(problem, passes=1, holdout=0.3, seed=4, objective=objective)
+
+
+def test_a_part_is_held_out_and_for_regression_both_objectives_are_one(tmp_path):
+    found, other = held_out("F2_test"), held_out("Eg")
+    np.testing.assert_array_equal(found.rate, other.rate)
+    assert "smallest Eg, half the mean squared error" in text(other)
     assert found.attrs["holdout"] == 0.3
     assert "held out" in text(found)
     for suffix in ("nc", "csv", "json"):
@@ -280,17 +286,7 @@ def test_what_is_minimised_is_said_and_can_be_chosen():
         mp.advise(problem, objective="Et")
 
 
-def test_for_regression_both_objectives_are_one():
-    full = data_set("diabetes")
-    data = mp.Dataset(full.X[:80, :4], full.y[:80])
-    problem = mp.Problem(data, mp.Adaline(), rate=0.1)
-    one, other = (mp.advise(problem, passes=1, objective=name) for name in ("F2_test", "Eg"))
-    np.testing.assert_array_equal(one.rate, other.rate)
-    assert "smallest Eg, half the mean squared error" in text(other)
-
-
-@pytest.mark.parametrize("rate", [1e3, 1e6])
-@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(("rate", "task"), [(1e3, "classification"), (1e6, "regression")])
 def test_far_above_the_critical_rate_errors_are_infinite_and_nothing_warns(rate, task):
     """Warnings are errors in these tests."""
     rng = np.random.default_rng(0)

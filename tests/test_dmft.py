@@ -128,6 +128,7 @@ def test_a_growing_transient_is_followed_until_it_is_infinite():
     assert np.isinf(far.Q_se.values[-1])
 
 
+@pytest.mark.physics
 def test_the_population_is_the_distribution_of_activations():
     """Adatron: far from Gaussian, with a sharp peak at the margin, and the shape is right."""
     from scipy.stats import ks_2samp
@@ -368,6 +369,6 @@ def test_the_first_population_that_diverges_ends_a_run(monkeypatch):
 def test_a_set_that_is_learned_to_the_last_example_pushes_no_more():
     """Perceptron, few examples: F2 falls to zero, and weights stay; N = 400, 400 networks."""
     problem = mp.Problem(mp.Teacher(alpha=0.3), mp.Perceptron(), rate=0.3)
-    found = mp.solve(problem, [8.0, 20.0], mp.DMFT(dt=0.2, samples=32_000))
+    found = mp.solve(problem, [8.0, 20.0], mp.DMFT(dt=0.2, samples=16_000))
     assert (np.abs(found.Q - 0.0124) < 3 * np.hypot(found.Q_se, 0.0001)).all()
     assert (found.F2 < 1e-3).all()

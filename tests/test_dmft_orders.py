@@ -57,19 +57,21 @@ def test_half_a_percent_would_show(order):
         assert abs(mean) < 4 * whole
 
 
-@pytest.mark.parametrize("order", ["reshuffled", "fixed"])
-def test_the_first_epoch_is_one_pass_learning(order):
+def test_the_first_epoch_is_one_pass_learning():
     """Fresh examples for ever are a training set without end."""
     problem = mp.Problem(mp.Teacher(alpha=2.0), mp.Adatron(kappa=1.0), rate=1.0, decay=0.1)
-    times, method = [0.5, 1.0, 2.0], mp.DMFT(samples=64_000, seed=1)
-    found = mp.solve(problem.replace(sequence=order), times, method)
+    times, method = [0.5, 1.0, 2.0], mp.DMFT(samples=32_000, seed=1)
     fresh = mp.solve(problem.replace(alpha=1e4), times, method)
-    for name in ("R", "Q"):
-        error = np.hypot(found[f"{name}_se"], fresh[f"{name}_se"])
-        assert error.max() < 0.005
-        assert (np.abs(found[name] - fresh[name]) < 3.5 * error).all(), name
+    for order in ("reshuffled", "fixed"):
+        found = mp.solve(problem.replace(sequence=order), times, method)
+        for name in ("R", "Q"):
+            error = np.hypot(found[f"{name}_se"], fresh[f"{name}_se"])
+            print(order, name, float(error.max()), ((found[name] - fresh[name]) / error).values)
+            assert error.max() < 0.005
+            assert (np.abs(found[name] - fresh[name]) < 3.5 * error).all(), name
 
 
+@pytest.mark.physics
 @pytest.mark.parametrize(
     ("rule", "order", "share"),
     [
@@ -112,7 +114,7 @@ def test_full_batch_is_gradient_descent():
         mp.Teacher(alpha=alpha), mp.Adatron(kappa=1.0), rate=rate, decay=decay,
         sequence="reshuffled", batch_share=1.0,
     )  # fmt: skip
-    theory = mp.solve(problem, alpha * np.arange(1, 5), mp.DMFT(samples=64_000))
+    theory = mp.solve(problem, alpha * np.arange(1, 5), mp.DMFT(samples=16_000))
     R, Q = np.array(found).T
     np.testing.assert_allclose(theory.R, R, atol=4 / np.sqrt(n) * 0.25)  # J·B varies by 1/√N
     np.testing.assert_allclose(theory.Q, Q, rtol=0.03)

@@ -43,7 +43,7 @@ def random_problem(draw):
     )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_every_valid_problem_has_curves_without_nan(data):
     problem = random_problem(data.draw)
@@ -59,7 +59,7 @@ def test_every_valid_problem_has_curves_without_nan(data):
         assert np.isfinite(curves.Q).all()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_every_valid_problem_has_a_steady_state_or_a_reason(data):
     problem = random_problem(data.draw)
@@ -76,7 +76,7 @@ def test_every_valid_problem_has_a_steady_state_or_a_reason(data):
     assert not np.isnan(mp.slow_mode(problem))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(
     name=st.sampled_from([*PROBLEM_FIELDS, *TEACHER_FIELDS]),
     value=anything,
@@ -92,7 +92,7 @@ def test_any_value_of_any_field_is_taken_or_refused_by_name(name, value):
         assert hash(again) == hash(problem)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.one_of(
         anything, st.lists(st.floats(), max_size=4), st.lists(st.text(max_size=2), max_size=3)

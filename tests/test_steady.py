@@ -146,8 +146,8 @@ def test_batch_learning_is_the_limit_of_small_rates():
 
 
 def test_the_examples_of_a_steady_state():
-    seen = mp.activations(ADATRON, "steady", samples=8_000, source=mp.DMFT(seed=2))
-    found = mp.steady_state(ADATRON, mp.DMFT(seed=3))
+    seen = mp.activations(ADATRON, "steady", samples=8_000, source=mp.DMFT(samples=4096, seed=2))
+    found = mp.steady_state(ADATRON, mp.DMFT(samples=4096, seed=3))
     force = ADATRON.rule.force(seen.x.values, seen.target.values)
     spread = (force**2).std() / np.sqrt(force.size)
     assert abs((force**2).mean() - float(found.F2)) < 4 * np.hypot(spread, float(found.F2_se))
@@ -191,7 +191,7 @@ def test_without_decay_there_may_be_none():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(mp.NotSettledError, match="with `decay` = 0"):
-            mp.steady_state(separable)
+            mp.steady_state(separable, mp.DMFT(samples=1024))
     noisy = mp.Problem(mp.Teacher(4.0, "regression", 0.5), mp.Huber(1.0), rate=0.5)
     assert 0.9 < float(mp.steady_state(noisy, mp.DMFT(samples=1024)).R) < 1.1
 
@@ -209,8 +209,8 @@ def test_what_does_not_fit_is_refused_and_what_is_not_reached_is_told(monkeypatc
     with pytest.raises(ValueError, match=r"needs .* GB of memory and 0.001 GB are allowed"):
         mp.steady_state(ADATRON, mp.DMFT(samples=100_000, memory=1e-3))
     monkeypatch.setattr("manypass.cavity.steady.MOST_POINTS", 1)
-    with pytest.warns(UserWarning, match=r"`rtol` = 0.002 is not reached: the largest error is"):
-        mp.steady_state(PERCEPTRON, mp.DMFT(rtol=2e-3))
+    with pytest.warns(UserWarning, match=r"`rtol` = 0.005 is not reached: the largest error is"):
+        mp.steady_state(PERCEPTRON, mp.DMFT(rtol=5e-3))
 
 
 def test_the_explorer_draws_them_against_the_rate(monkeypatch):

@@ -182,12 +182,12 @@ def test_an_answer_restores_what_was_computed():
 def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
     mine = mp.Rule(force=lambda x, y, a: a * (y - x), slope=lambda x, y, a: -a + 0 * x, a=1.0)
     grid = mp.Grid(PROBLEM.replace(rule=mine), a=[0.5, 1.0])
-    simulation = mp.Simulation(n=50, samples=3)
-    found = mp.sweep(grid, simulation, times=[1.0], executor=threads)
+    theory = mp.DMFT(dt=0.2, samples=2_000)  # compiles a force alone, a simulation all around it
+    found = mp.sweep(grid, theory, times=[1.0], executor=threads)
     assert found.R[0] < found.R[1]
     with pytest.raises(ValueError, match=r"`rule` .* sweep without a folder"):
-        mp.sweep(grid, simulation, times=[1.0], executor=threads, out=tmp_path)
-    local = mp.sweep(grid, simulation, times=[1.0], workers=1)  # functions travel to processes
+        mp.sweep(grid, theory, times=[1.0], executor=threads, out=tmp_path)
+    local = mp.sweep(grid, theory, times=[1.0], workers=1)  # functions travel to processes
     xr.testing.assert_identical(local, found)
 
 
@@ -335,9 +335,9 @@ def test_best_of_sampled_values_looks_coarsely_first_and_says_what_it_costs(monk
     monkeypatch.setattr("manypass.verbs.solve", solve)
     monkeypatch.setattr(searching, "LONG", 0.0)
     over = {"rate": (0.1, 2.5)}
-    found = mp.best(weak, over, at=1.0, method=mp.DMFT(rtol=0.06))
-    assert asked[: 1 + searching.COARSE] == [0.24] * (1 + searching.COARSE)
-    assert set(asked[1 + searching.COARSE :]) == {0.06}
+    found = mp.best(weak, over, at=1.0, method=mp.DMFT(rtol=0.1))
+    assert asked[: 1 + searching.COARSE] == [0.4] * (1 + searching.COARSE)
+    assert set(asked[1 + searching.COARSE :]) == {0.1}
     assert len(asked) <= 1 + searching.COARSE + searching.CLOSE[1]
     said = capfd.readouterr().err
     assert "best: 9 coarse values and up to 8 close ones by DMFT; the first took" in said

@@ -62,11 +62,13 @@ def replay(net, problem, orders):
     targets = net.examples.targets.copy_to_host().astype(float)
     out = np.zeros((net.count, orders.shape[1] + 1, n))
     for s in range(net.count):
+        out[s, 0] = net.beginnings(net.examples.width).reshape(net.count, -1)[s, :n]
         table = s if net.examples.apart else 0
         for i, m in enumerate(orders[s]):
             J = out[s, i]
             F = problem.rule.force(J @ X[table, m], targets[table, m])
-            J = J + problem.rate / n * (F * X[table, m] - problem.decay * J)
+            v, decay = float(problem.v(i / n)), float(problem.decays(i / n))
+            J = J + v / n * (F * X[table, m] - decay * J)
             if problem.temperature:
                 noise = kick(net.method.seed, net.first + s, i, n)
                 J = J + np.sqrt(2 * problem.temperature) / n * noise
@@ -99,6 +101,50 @@ def test_learning_is_the_same_as_in_numpy():
         net, orders = learned(problem, 12, n=9, samples=2, seed=5, precision="float64")
         expected = replay(net, problem, orders)[:, -1]
         np.testing.assert_allclose(net.weights(), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_schedules_and_starts():
+    changes = {"rate": "cosine:1.2:0.1:8", "decay": "steps:0:0.3:0.5:0.9:8:0.1"}
+    start = mp.Start(0.4, 1.5)
+    problem = mp.Problem(mp.Teacher(1.0, noise=0.3), mp.Huber(), start=start, **changes)
+    for kind in ("replacement", "reshuffled", "fixed"):
+        given = problem.replace(sequence=kind)
+        net, orders = learned(given, 12, n=9, samples=2, seed=5, precision="float64")
+        first = net.beginnings(net.examples.width).reshape(2, -1)
+        B = net.B.copy_to_host().reshape(2, -1)
+        np.testing.assert_allclose(np.sum(first * B, axis=1), 0.4, rtol=1e-6)
+        np.testing.assert_allclose(np.sum(first**2, axis=1), 1.5, rtol=1e-6)
+        assert (first[:, 9:] == 0).all()
+        expected = replay(net, given, orders)[:, -1]
+        np.testing.assert_allclose(net.weights(), expected, rtol=1e-6, atol=1e-9)
+    # Many steps at once, over the bound of what is launched together, and in any waves.
+    method = mp.Simulation(n=9, samples=3, seed=5, device="cuda", precision="float64")
+    found = mp.solve(problem, [0.0, 12.0], method)
+    assert networks.STEPS < 12 * 9
+    np.testing.assert_allclose([found.R[0], found.Q[0]], [0.4, 1.5], rtol=1e-6)
+    net = networks.Networks(method, problem, 0, 3, (None, None))
+    orders = []
+    for _ in range(108):
+        place = net.draw()
+        orders.append(net.order.copy_to_host()[:, place].copy())
+        net.advance((net.step + 1) / 9)
+    last = replay(net, problem, np.stack(orders, axis=1))[:, -1]
+    np.testing.assert_allclose(found.Q[1], np.mean(np.sum(last**2, axis=1)), rtol=1e-6)
+    whole = mp.solve(problem, [0.0, 1.0], method)
+    card.ENOUGH = card.MOST = 2
+    parts = mp.solve(problem, [0.0, 1.0], method)
+    card.ENOUGH, card.MOST = 2048, 16_384
+    np.testing.assert_allclose(parts.Q, whole.Q, rtol=1e-12)
+
+
+def test_given_weights_on_the_card():
+    X = np.eye(6)[:, :5] + 0.1
+    weights = [0.5, -1.0, 0.25, 0.0, 2.0]
+    data = mp.Dataset(X, X @ np.ones(5), task="regression")
+    problem = mp.Problem(data, mp.Adaline(), rate=0.5, start=mp.Start(weights=weights))
+    found = mp.solve(problem, [0.0], mp.Simulation(samples=2, device="cuda", precision="float64"))
+    np.testing.assert_allclose(found.Q[0], np.sum(np.square(weights)))
+    np.testing.assert_allclose(found.F2[0], np.mean((data.y - X @ weights) ** 2))
 
 
 def test_noise_in_the_weights_and_single_precision():

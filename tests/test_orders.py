@@ -388,6 +388,6 @@ def test_looks_at_an_epoch():
     assert settling.epoch(problem, 24, 20) == 1.2
     assert settling.whole(2.5, 1.2) == pytest.approx(3.6)
     assert_allclose(
-        settling.looks(problem, 2.5, 1.2), 3.6 + 1.2 * np.array([0.25, 0.5, 0.75, 1, 1])
+        settling.looks(problem, 2.5, 1.2, 24), 3.6 + 1.2 * np.array([0.25, 0.5, 0.75, 1, 1])
     )
     assert settling.epoch(PROBLEM, 24, 20) == 0

@@ -32,6 +32,7 @@ class Served(NamedTuple):
     momentum: bool = False  # the same
 
 
+EVERYTHING = Served(*6 * (SEQUENCES,), sizes=True, momentum=True)
 # Who is not here draws with replacement, one example at a time, at a constant rate, from J = 0.
 # A key is a method (its curves), a method's other answer ("Exact.steady_state"), "Exact on a
 # Dataset", or a function.
@@ -42,10 +43,10 @@ SERVED = {
     "slow_mode": Served(("replacement", "reshuffled"), ("replacement", "reshuffled")),
     "Exact on a Dataset": Served(("replacement", "reshuffled")),  # the second approximately
     "Exact.steady_state on a Dataset": Served(("replacement", "reshuffled")),
-    "Simulation": Served(SEQUENCES, SEQUENCES),
-    "Simulation.steady_state": Served(SEQUENCES, SEQUENCES),
-    "Simulation on a Dataset": Served(SEQUENCES, SEQUENCES),
-    "Simulation.steady_state on a Dataset": Served(SEQUENCES, SEQUENCES),
+    "Simulation": EVERYTHING,
+    "Simulation.steady_state": EVERYTHING._replace(moving=(), moving_batches=()),
+    "Simulation on a Dataset": EVERYTHING,
+    "Simulation.steady_state on a Dataset": EVERYTHING._replace(moving=(), moving_batches=()),
     "DMFT": Served(SEQUENCES, SEQUENCES),
     "cavity_experiment": Served(SEQUENCES),
 }
@@ -75,6 +76,8 @@ def refusal(problem: Problem, who: str) -> str | None:
     settings = "samples=100" if isinstance(problem.data, Dataset) else "n=500, samples=100"
     use = " or ".join(f"{m}({settings if m == 'Simulation' else ''})" for m in others)
     name = f"{method}().{answer}()" if answer else f"{method}()"
+    if not use and answer == "steady_state" and problem.scheduled:
+        return f"{name} does not serve {wrong}: a steady state needs a constant rate and decay"
     if not use:
         return f"{name} does not serve {wrong}, and no other method does"
     way = "use" if method in (*METHODS, "MeanForce") else "learning curves come from"

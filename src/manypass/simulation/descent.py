@@ -1,4 +1,4 @@
-"""Steps that take a share of the training set each, all forces at the same weights."""
+"""Steps of many examples, all forces at the same weights, and steps with momentum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ BLOCK = 1 << 18  # examples, or numbers of noise, that are drawn at once
 class Descent:
     """J ← (1 − vλΔ)J + (v/N) Σ F ξ + η√(Δ/N) by batches of βp examples, Δ = βα; see `Problem`.
 
-    Where βp is not whole, batches differ by one example, and an epoch has as many as it should.
+    A `batch_size` b is Δ = b/N at the rate v/b. With momentum V ← βV + Σ F ξ − λNΔJ,
+    J ← J + (v/N)V + η√(Δ/N). Where βp is not whole, batches differ by one example, and an epoch
+    has as many as it should.
     """
 
     def __init__(
@@ -34,19 +36,16 @@ class Descent:
         self.problem, self.examples, self.force = problem, examples, force
         self.parameters = tuple(problem.rule.parameters.values())
         self.draw, self.noise = drawing(problem.sequence, p, draws), noise
-        self.size, self.step = problem.batch_share * p, problem.batch_share * problem.data.alpha
-        # Of the weights' own type, or numba would compute single precision in double.
-        number = dtype.type
-        self.rate, self.keep = (
-            number(problem.rate / n),
-            number(1 - problem.rate * problem.decay * self.step),
-        )
+        share, b = problem.batch_share, problem.batch_size
+        self.size, self.step = (share * p, share * problem.data.alpha) if share else (b, b / n)
         self.limit = 1e100 if dtype == np.float64 else 1e15
-        self.J, self.steps, self.diverged = aligned(n, dtype), 0, False
+        self.J, self.V, self.steps, self.diverged = aligned(n, dtype), aligned(n, dtype), 0, False
 
     def advance(self, until: float, integral: Weights | None = None) -> float:
         """Learn all batches until the given time; add ∫J dt to `integral`. Returns how long."""
-        left = int(orders.steps_by(self.problem, until)) - self.steps
+        share = self.problem.batch_share
+        by = int(orders.steps_by(self.problem, until)) if share else round(until / self.step)
+        left = by - self.steps
         duration = left * self.step
         total = np.zeros(0 if integral is None else self.J.size, self.J.dtype)
         most = max(1, int(BLOCK / max(self.size, self.J.size * (self.problem.temperature > 0))))
@@ -73,17 +72,32 @@ class Descent:
         size = math.sqrt(2 * self.problem.temperature * self.step / self.J.size)
         return (size * self.noise.standard_normal((count, self.J.size))).astype(self.J.dtype)
 
+    def paces(self, first: int, count: int) -> tuple[Any, Weights, Weights, Weights]:
+        """β, and rate, keep and drag of so many steps, by v and λ at their beginnings.
+
+        All of the weights' own type, or numba would compute single precision in double; there
+        1 − vλΔ would be off by a share of λ that shows if Δ is of order 1/N, hence the drag.
+        """
+        problem, n, dtype = self.problem, self.J.size, self.J.dtype
+        t = self.step * np.arange(first, first + count) * (1 + 1e-14)  # not a digit before a break
+        v, decay = problem.v(t) / problem.batch_size, problem.decays(t)
+        keep, drag = 1 - v * decay * self.step, np.zeros(count)
+        if problem.momentum or not problem.batch_share:
+            keep, drag = np.ones(count), decay * (self.step * n)
+        return dtype.type(problem.momentum), *(a.astype(dtype) for a in (v / n, keep, drag))
+
     def learn(self, batches: tuple[Indices, Indices], kicks: Weights, total: Weights) -> None:
         """Take the given steps; add J after each of them to `total` unless that is empty."""
+        count = batches[1].size - 1
         status, at = kernels.descend(
             self.force,
             self.parameters,
             self.J,
+            self.V,
             self.examples.X,
             self.examples.targets,
             *batches,
-            self.rate,
-            self.keep,
+            self.paces(self.steps - count, count),
             self.limit,
             kicks,
             total,

@@ -29,9 +29,10 @@ DIFFERENCE = njit(nogil=True, error_model="numpy")(central_difference)
 
 
 @njit(**FAST)
-def learn(force, parameters, J, X, targets, sequence, rate, keep, limit, noise, offsets, total):  # type: ignore[no-untyped-def]
+def learn(force, parameters, J, X, targets, sequence, rates, keeps, limit, noise, offsets, total):  # type: ignore[no-untyped-def]
     """J ← keep J + rate F(x, ỹ) ξ + noise, for each example of the sequence in turn.
 
+    `rates` and `keeps` have one number a step, or one for all.
     Each pass over the weights finishes one step and computes the activation for the next, so that
     every weight is touched once per step; the decay is one number, J = scale K. `noise` is a pool
     of Gaussian numbers, of which step s uses those from |offset| on, with the offset's sign.
@@ -48,8 +49,9 @@ def learn(force, parameters, J, X, targets, sequence, rate, keep, limit, noise, 
             return DIVERGED, s
         if np.isnan(F):
             return NOT_A_NUMBER, s
-        scale *= keep
-        step = zero + rate * F / scale
+        now = min(s, rates.size - 1)
+        scale *= keeps[now]
+        step = zero + rates[now] * F / scale
         here, then = X[sequence[s]], X[sequence[min(s + 1, sequence.size - 1)]]
         dot = zero
         if noise.size:
@@ -76,14 +78,16 @@ def learn(force, parameters, J, X, targets, sequence, rate, keep, limit, noise, 
 
 
 @njit(**FAST)
-def descend(force, parameters, J, X, targets, sequence, ends, rate, keep, limit, kicks, total):  # type: ignore[no-untyped-def]
-    """J ← keep J + rate Σ F(x, ỹ) ξ + kick, batch by batch; `ends` are their bounds in `sequence`.
+def descend(force, parameters, J, V, X, targets, sequence, ends, paces, limit, kicks, total):  # type: ignore[no-untyped-def]
+    """V ← βV + Σ F(x, ỹ) ξ − drag J, J ← keep J + rate V + kick, batch by batch.
+
+    `ends` are their bounds in `sequence`; `paces` are β, and the rate, keep and drag of each batch.
 
     `total`, unless empty, gathers the sum of J after every step. Returns a status, and where.
     """
-    pull = np.empty_like(J)
+    momentum, rates, keeps, drags = paces
     for b in range(ends.size - 1):
-        pull[:] = 0
+        V *= momentum
         for s in range(ends[b], ends[b + 1]):
             xi, x = X[sequence[s]], J[0] * 0
             for j in range(J.size):
@@ -95,9 +99,13 @@ def descend(force, parameters, J, X, targets, sequence, ends, rate, keep, limit,
                 return NOT_A_NUMBER, s
             F = J[0] * 0 + F
             for j in range(J.size):
-                pull[j] += F * xi[j]
+                V[j] += F * xi[j]
+        rate, keep, drag = rates[b], keeps[b], drags[b]
+        if drag:
+            for j in range(J.size):
+                V[j] -= drag * J[j]
         for j in range(J.size):
-            J[j] = keep * J[j] + rate * pull[j]
+            J[j] = keep * J[j] + rate * V[j]
         if kicks.size:
             J += kicks[b]
         if total.size:
@@ -137,19 +145,23 @@ def drift(force, parameters, J, X, targets, v, decay, out):  # type: ignore[no-u
 
 
 @njit(**FAST)
-def flow(force, parameters, J, X, targets, v, decay, d, count, kicks, total):  # type: ignore[no-untyped-def]
-    """So many Runge–Kutta steps of length d, with a kick (if any) before each and after the last.
+def flow(force, parameters, J, X, targets, v, decay, d, kicks, total):  # type: ignore[no-untyped-def]
+    """Runge–Kutta steps of length d, with a kick (if any) before each and after the last.
+
+    `v` and `decay` are those at the beginning of each step, at its middle, and at the very end.
 
     `total`, unless empty, gathers ∫J dt.
     """
     k1, k2, k3, k4 = np.empty_like(J), np.empty_like(J), np.empty_like(J), np.empty_like(J)
+    count = v.size // 2
     for i in range(count):
         if kicks.size:
             J += kicks[i]
-        drift(force, parameters, J, X, targets, v, decay, k1)
-        drift(force, parameters, J + d / 2 * k1, X, targets, v, decay, k2)
-        drift(force, parameters, J + d / 2 * k2, X, targets, v, decay, k3)
-        drift(force, parameters, J + d * k3, X, targets, v, decay, k4)
+        a, b, c = 2 * i, 2 * i + 1, 2 * i + 2
+        drift(force, parameters, J, X, targets, v[a], decay[a], k1)
+        drift(force, parameters, J + d / 2 * k1, X, targets, v[b], decay[b], k2)
+        drift(force, parameters, J + d / 2 * k2, X, targets, v[b], decay[b], k3)
+        drift(force, parameters, J + d * k3, X, targets, v[c], decay[c], k4)
         step = d / 6 * (k1 + 2 * (k2 + k3) + k4)
         if total.size:
             total += d * (J + step / 2)

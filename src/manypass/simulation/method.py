@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from manypass import card, checks, memory, orders, results
+from manypass import card, checks, memory, orders, results, schedules
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Average, Measured, Progress, in_order, shown
@@ -57,14 +57,17 @@ class Simulation:
     device : {"cpu", "cuda"}
         Where to simulate: "cuda" takes an NVIDIA card (``pip install 'manypass[cuda]'``), on which
         an ensemble learns at the speed of its memory. Random numbers differ from the CPU's; the
-        same seed gives the same numbers on any card. On-line learning, one example at a time, up
-        to N = 16,384.
+        same seed gives the same numbers on any card. On-line learning, one example at a time
+        and without momentum, up to N = 16,384.
 
     Notes
     -----
-    Time is counted to the nearest step; with a `batch_share`, by the batches that are complete. The
-    steady state of a `sequence` other than "replacement" repeats with each epoch: R, Q, F2, Eg, Et
-    are means over one, `R_end`, ... the values at its end. An averaging window begins at one.
+    Time is counted to the nearest step; with a `batch_share`, by the batches that are complete.
+    Schedules are taken at the beginning of each step; a teacher's `start` is drawn anew for every
+    network; batches of a `batch_size` that does not divide an epoch go on into the next.
+
+    The steady state of a `sequence` other than "replacement" repeats with each epoch: R, Q, F2, Eg,
+    Et are means over one, `R_end`, ... the values at its end. An averaging window begins at one.
 
     Examples
     --------
@@ -137,15 +140,30 @@ class Simulation:
                 f"`batch_share` = {share:g} of {p} examples is less than one: take a larger one, "
                 f"or 0 for one example at a time"
             )
-        if problem.mode == "online" and not share and problem.rate * problem.decay >= self.n:
-            return f"`n` = {self.n} must exceed rate·decay = {problem.rate * problem.decay:g}"
+        largest = self._largest_decay(problem)
+        if problem.mode == "online" and not share and largest >= self.n:
+            return f"`n` = {self.n} must exceed rate·decay = {largest:g}"
+        if problem.start and problem.start.c and self.n == 1:
+            return f"`n` = 1 has no room for a `start` with Q > R², got {problem.start}"
         reason = orders.refusal(problem, "Simulation")
         return self._refused_by_card(problem) if self.device == "cuda" and not reason else reason
+
+    def steady_refusal(self, problem: Problem) -> str | None:
+        """Why there is no steady state of the problem, or None."""
+        return self.refusal(problem) or orders.refusal(problem, "Simulation.steady_state")
+
+    @staticmethod
+    def _largest_decay(problem: Problem) -> float:
+        """Largest v(t)λ(t) at the start and at breaks; a rising product is found by learning."""
+        t = np.array([0.0, *schedules.breaks(problem.rate, problem.decay)])
+        return float((problem.v(t) * problem.decays(t)).max())
 
     def _refused_by_card(self, problem: Problem) -> str | None:
         for name, refused in (
             ("mode", "batch" if problem.mode == "batch" else None),
             ("batch_share", problem.batch_share or None),
+            ("batch_size", problem.batch_size if problem.batch_size > 1 else None),
+            ("momentum", problem.momentum or None),
             ("response", self.response or None),
             ("n", self.n if self.n > card.LARGEST else None),
         ):

@@ -76,6 +76,15 @@ def drawing(kind: str, p: int, rng: np.random.Generator) -> Callable[[int], Indi
     return take
 
 
+def pace(problem: Problem, n: int, t: Array) -> Array:
+    """v/N and 1 − vλ/N at times t (2 × times)."""
+    v, drags = problem.v(t), problem.v(t) * problem.decays(t)
+    if drags.max() >= n:
+        worst = int(drags.argmax())
+        raise ValueError(f"`n` = {n} must exceed rate·decay, {drags[worst]:g} at t = {t[worst]:g}")
+    return np.stack([v / n, 1 - drags / n])
+
+
 class Learner:
     """On-line learning of one network; `advance` goes on from where it was."""
 
@@ -88,13 +97,13 @@ class Learner:
         noise: np.random.Generator,
     ) -> None:
         n, dtype = examples.X.shape[1], examples.X.dtype
-        self.examples, self.force = examples, force
+        self.problem, self.examples, self.force = problem, examples, force
         self.parameters = tuple(problem.rule.parameters.values())
         # Two generators, so that steps may be planned in pieces of any size.
         self.draw, self.noise = drawing(problem.sequence, len(examples.X), draws), noise
-        self.rate, self.keep = problem.rate / n, 1 - problem.rate * problem.decay / n
         self.limit = 1e100 if dtype == np.float64 else 1e15
         self.J, self.steps, self.diverged = aligned(n, dtype), 0, False
+        self.constant = None if problem.scheduled else pace(problem, n, np.zeros(1))
         self.nothing = np.empty(0, dtype)
         self.pool = self.nothing
         if problem.temperature:
@@ -107,7 +116,7 @@ class Learner:
     def advance(self, until: float, integral: Weights | None = None) -> float:
         """Learn until the given time; add ∫J dt to `integral`. Returns how long that was."""
         left = round(until * self.J.size) - self.steps
-        duration, self.steps = left / self.J.size, self.steps + left
+        duration = left / self.J.size
         total = self.nothing if integral is None else np.zeros_like(self.J)
         while left > 0 and not stopping():
             count = min(left, BLOCK)
@@ -125,8 +134,13 @@ class Learner:
             offsets += offsets >= 0  # 0 has no sign
         return self.draw(count), offsets
 
+    def pace(self, start: int) -> Array:
+        """Rate and keep of the steps from `start` up to now."""
+        return pace(self.problem, self.J.size, np.arange(start, self.steps) / self.J.size)
+
     def learn(self, sequence: Indices, offsets: Indices, total: Weights) -> None:
         """Take the given steps; add J after each of them to `total` unless that is empty."""
+        start, self.steps = self.steps, self.steps + sequence.size
         if self.diverged or not sequence.size:
             return
         status, step = kernels.learn(
@@ -136,8 +150,7 @@ class Learner:
             self.examples.X,
             self.examples.targets,
             sequence,
-            self.rate,
-            self.keep,
+            *(self.pace(start) if self.constant is None else self.constant),
             self.limit,
             self.pool,
             offsets,

@@ -34,22 +34,27 @@ class Sample:
         seed: np.random.SeedSequence,
         examples: Examples | None = None,
     ) -> None:
-        data, self.draws, self.noise, stimulus = seed.spawn(4)
+        data, self.draws, self.noise, stimulus, start = seed.spawn(5)
         self.method, self.problem, self.force = method, problem, force
         dtype = np.dtype(method.number)
         self.examples = examples or Examples.draw(
             problem.teacher, method.n, np.random.default_rng(data), dtype
         )
         self.stimulus = np.random.default_rng(stimulus)
+        self.start = beginning(problem, self.examples.B, start)
 
     def network(self) -> Learner | Flow | Descent:
-        """Start from J = 0; every call gives the same sequence and the same noise."""
-        noise = np.random.default_rng(self.noise)
-        if self.problem.mode == "batch":
-            return Flow(self.problem, self.examples, self.force, noise)
-        kind = Descent if self.problem.batch_share else Learner
-        draws = np.random.default_rng(self.draws)
-        return kind(self.problem, self.examples, self.force, draws, noise)
+        """Every call gives the same start, the same sequence and the same noise."""
+        problem, noise = self.problem, np.random.default_rng(self.noise)
+        network: Learner | Flow | Descent
+        if problem.mode == "batch":
+            network = Flow(problem, self.examples, self.force, noise)
+        else:
+            plain = not problem.batch_share and problem.batch_size == 1 and not problem.momentum
+            kind, draws = Learner if plain else Descent, np.random.default_rng(self.draws)
+            network = kind(problem, self.examples, self.force, draws, noise)
+        network.J[:] = self.start
+        return network
 
     def curves(self, t: Array, two_time: bool) -> Measured:
         """All that is measured along one run."""
@@ -92,7 +97,7 @@ class Sample:
         covered = network.advance(settle + window, mean)
         now = look(settle + window)
         if epoch:
-            times = settling.looks(self.problem, settle + window, epoch)
+            times = settling.looks(self.problem, settle + window, epoch, len(self.examples.X))
             now = settling.over_epoch([look(time) for time in times])
         out = now | {"moved": settling.moves(*seen)}
         if covered:
@@ -125,6 +130,16 @@ class Sample:
         for name, values in out.items():
             values[lost] = 0.5 if task == "classification" and name in ("Eg", "Et") else np.inf
         return out | {"diverged": lost.astype(float)}
+
+
+def beginning(problem: Problem, B: Array, seed: np.random.SeedSequence) -> Array | float:
+    """J(0): zero unless the problem has a start."""
+    start = problem.start
+    if start is None:
+        return 0.0
+    if start.weights is not None:
+        return np.array(start.weights)
+    return start.drawn(B, np.random.default_rng(seed))
 
 
 def follow(network: Learner | Flow | Descent, t: Array) -> tuple[Array, Flags]:

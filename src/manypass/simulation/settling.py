@@ -31,9 +31,11 @@ def whole(time: float, epoch: float) -> float:
     return math.ceil(time / epoch - 1e-9) * epoch if epoch else time
 
 
-def looks(problem: Problem, time: float, epoch: float) -> list[float]:
+def looks(problem: Problem, time: float, epoch: float, p: int) -> list[float]:
     """When to look at the next epoch: after each batch, or evenly; and once more at its end."""
     start, share = whole(time, epoch), problem.batch_share
+    if problem.batch_size > 1 and not p % problem.batch_size:
+        share = problem.batch_size / p
     parts = np.arange(1, round(1 / share) + 1) * share if share else None
     if parts is None or parts.size > 2 * LOOKS:
         parts = (np.arange(LOOKS) + 0.5) / LOOKS

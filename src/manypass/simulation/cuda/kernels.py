@@ -103,18 +103,20 @@ def device_force(function: Any, count: int, real: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def learning(force: Any, quads: int, warps: int, real: Any, hot: bool, mean: bool) -> Any:
+def learning(
+    force: Any, quads: int, warps: int, real: Any, hot: bool, mean: bool, moving: bool
+) -> Any:
     """Return the kernel that learns, for networks of 4·quads·warps·LANES weights at most.
 
     J ← keep J + rate F(x, ỹ) ξ + noise. Weights and the rows of this and the next example are in
     registers: the next row is on its way while the present one is used. The decay is one number in
     double precision, J = scale w: in single precision 1 − vλ/N would be off by a share of λ that
-    shows. `mean` adds up J.
+    shows. `mean` adds up J; `moving` takes rate and keep of each step from `paces`.
     """
     threads, held = warps * LANES, 4 * quads
 
     @cuda.jit
-    def learn(X, targets, order, J, total, lost, span, settings, parameters):  # type: ignore[no-untyped-def]
+    def learn(X, targets, order, J, total, lost, span, settings, paces, parameters):  # type: ignore[no-untyped-def]
         s, t = cuda.blockIdx.x, cuda.threadIdx.x
         n, width, p, apart, offset, count, step, first, seed = span
         rate, keep, kick, limit = settings
@@ -167,6 +169,8 @@ def learning(force: Any, quads: int, warps: int, real: Any, hot: bool, mean: boo
                 status = DIVERGED
             elif F != F:
                 status = NOT_A_NUMBER
+            if moving:
+                rate, keep = paces[0, i], paces[1, i]
             scale *= keep
             pull = real(rate * F / scale)
             for k in range(held):

@@ -21,6 +21,8 @@ from manypass.simulation.cuda.kernels import FINE, NOT_A_NUMBER, WARPS
 from manypass.simulation.cuda.lanes import LANES
 from manypass.simulation.cuda.philox import INPUTS, TEACHER
 from manypass.simulation.given import table
+from manypass.simulation.network import pace
+from manypass.simulation.sample import beginning
 
 if TYPE_CHECKING:
     from manypass.simulation.method import Simulation
@@ -96,7 +98,7 @@ class Networks:
         if self.examples is None:
             self.examples, self.B = Examples.draw(problem, n, self.seed, first, count, self.real)
         self.test, width = given[1], self.examples.width
-        self.J = cuda.to_device(np.zeros(count * width, self.real))
+        self.J = cuda.to_device(self.beginnings(width))
         self.lost = cuda.to_device(np.zeros(count, np.int32))
         passes = problem.sequence != "replacement"
         self.order = cuda.device_array((count, self.examples.p if passes else STEPS), np.int32)
@@ -105,24 +107,48 @@ class Networks:
         self.parameters = tuple(rule.parameters.values()) or (0.0,)
         self.force = kernels.device_force(rule.force_function, len(rule.parameters), self.real)
 
+    def beginnings(self, width: int) -> Array:
+        """J(0) of every network, one behind the other, from the CPU's random numbers."""
+        J = np.zeros((self.count, width), self.real)
+        if self.problem.start is not None:
+            B = self.B.copy_to_host().astype(float).reshape(-1, width)[:, : self.method.n]
+            for s in range(self.count):
+                seed = np.random.SeedSequence(self.method.seed, spawn_key=(self.first + s, 4))
+                teacher = B[s] if len(B) else B
+                J[s, : self.method.n] = beginning(self.problem, teacher, seed)
+        return J.ravel()
+
     def advance(self, until: float, total: Any = None) -> int:
         """Learn until the given time and add J after each step to `total`; returns the steps."""
         left = round(until * self.method.n) - self.step
         problem, n, e = self.problem, self.method.n, self.examples
         kick = math.sqrt(2 * problem.temperature) / n
         quads, warps = shape(e.width, kick > 0 or total is not None)
-        hot, mean = kick > 0, total is not None
-        kernel = kernels.learning(self.force, quads, warps, self.real, hot, mean)
+        hot, mean, moving = kick > 0, total is not None, problem.scheduled
+        kernel = kernels.learning(self.force, quads, warps, self.real, hot, mean, moving)
         limit = 1e100 if self.real is np.float64 else 1e15
-        settings = (problem.rate / n, 1 - problem.rate * problem.decay / n, kick, limit)
+        first = pace(problem, n, np.zeros(1))
+        settings, paces = (*first[:, 0].tolist(), kick, limit), cuda.to_device(first)
         sums = self.J if total is None else total
         taken = max(left, 0)
         while left > 0:
             offset = self.draw()
             count = min(left, self.drawn - self.step, STEPS)
+            if moving:
+                t = np.arange(self.step, self.step + count) / n
+                paces = cuda.to_device(pace(problem, n, t))
             span = (n, e.width, e.p, e.apart, offset, count, self.step, self.first, self.seed)
             kernel[self.count, warps * LANES](
-                e.X, e.targets, self.order, self.J, sums, self.lost, span, settings, self.parameters
+                e.X,
+                e.targets,
+                self.order,
+                self.J,
+                sums,
+                self.lost,
+                span,
+                settings,
+                paces,
+                self.parameters,
             )
             self.step += count
             left -= count
@@ -202,7 +228,7 @@ class Networks:
         covered = self.advance(settle + window, total)
         now = look(settle + window)
         if epoch:
-            times = settling.looks(self.problem, settle + window, epoch)
+            times = settling.looks(self.problem, settle + window, epoch, self.examples.p)
             now = settling.over_epoch([look(time) for time in times])
         out = now | {"moved": settling.moves(*seen)}
         if covered:

@@ -77,11 +77,11 @@ class Flow:
                 d = (stop - now) / count
                 for first in range(0, count, BLOCK):
                     halves = np.arange(2 * first, 2 * min(first + BLOCK, count) + 1)
-                    yield d, *self.pace(now + d / 2 * halves, between)
+                    yield d, *self.pace((now + d / 2 * halves).astype(float), between)
                 now = stop
 
     def pace(self, t: Array, between: tuple[float, float]) -> tuple[Array, Array]:
-        """V and λ at times t between two breaks, of which each belongs to what follows it."""
+        """Return v and λ at times t between two breaks, of which each belongs to what follows it."""
         low, high = between
         edge = 1e-9 * (high - low)
         t = np.clip(t, low + edge, high - edge)

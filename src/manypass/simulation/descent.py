@@ -37,7 +37,8 @@ class Descent:
         self.parameters = tuple(problem.rule.parameters.values())
         self.draw, self.noise = drawing(problem.sequence, p, draws), noise
         share, b = problem.batch_share, problem.batch_size
-        self.size, self.step = (share * p, share * problem.data.alpha) if share else (b, b / n)
+        self.size = share * p if share else float(b)
+        self.step = share * problem.data.alpha if share else b / n
         self.limit = 1e100 if dtype == np.float64 else 1e15
         self.J, self.V, self.steps, self.diverged = aligned(n, dtype), aligned(n, dtype), 0, False
 

@@ -81,7 +81,7 @@ class Flow:
                 now = stop
 
     def pace(self, t: Array, between: tuple[float, float]) -> tuple[Array, Array]:
-        """Return v and λ at times t between two breaks, of which each belongs to what follows it."""
+        """Return v and λ at times between two breaks, of which each belongs to what follows."""
         low, high = between
         edge = 1e-9 * (high - low)
         t = np.clip(t, low + edge, high - edge)

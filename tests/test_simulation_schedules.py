@@ -292,7 +292,7 @@ def test_steady_states_of_the_same_dynamics(data, sequence, changes):
 def test_no_steady_state_while_the_rate_changes(data):
     for changes in ({"rate": "cosine:1:0.1:2"}, {"decay": "steps:0:1:2:0.5"}):
         name = next(iter(changes))
-        said = rf"does not serve the schedule `{name}` = .*: a steady state needs a constant rate"
+        said = rf"no steady state of the schedule `{name}` = .*: give the constant value"
         with pytest.raises(ValueError, match=said):
             mp.steady_state(problem(data, **changes), mp.Simulation(samples=2))
         assert orders.refusal(problem(data, **changes), "Simulation") is None

@@ -132,3 +132,26 @@ def test_small_batches_and_momentum_are_a_smaller_and_a_larger_rate():
     assert mp.slow_mode(given) == pytest.approx(mp.slow_mode(plain), rel=1e-12)
     assert mp.critical_rate(given) == pytest.approx(4 * mp.critical_rate(plain), rel=1e-12)
     assert float(mp.steady_state(given).F2) == pytest.approx(float(mp.steady_state(plain).F2))
+
+
+def test_the_command_line_takes_schedules_and_starts(capsys):
+    from manypass.cli import main
+
+    main("solve --alpha 1.2 --task regression --rate cosine:1.5:0.1:8 --start=-0.3,1 --times 0,2 "
+         "--batch-size 2 --momentum 0.5 --decay steps:0:0.2:1:0.1".split())  # fmt: skip
+    row = capsys.readouterr().out.splitlines()[-1].split()
+    asked = problem(
+        rate="cosine:1.5:0.1:8", decay="steps:0:0.2:1:0.1", start=mp.Start(-0.3, 1.0)
+    ).replace(task="regression")
+    found = mp.solve(asked, [2.0])
+    assert float(row[1]) == pytest.approx(float(found.R[0]), rel=1e-5)
+    assert float(row[2]) == pytest.approx(float(found.Q[0]), rel=1e-5)
+    for flags, said in (
+        ("--rate cosin:1", "--rate must be a number, or steps:"),
+        ("--rate 1 --start 1", "--start: must be two numbers R,Q, got '1'"),
+        ("--rate 1 --momentum 2", "--momentum must be a number from 0 to 0.999"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            main(["solve", "--alpha", "1.2", *flags.split()])
+        assert stop.value.code == 2
+        assert said in capsys.readouterr().err

@@ -171,7 +171,6 @@ def parser() -> Parser:
     text = "The best rate, decay, passes and averaging window for your own data."
     advice = command("advise", run_advise, text, parents=given)
     advice.add_argument("--passes", type=int, default=20, help="the most epochs (default: 20)")
-    advice.add_argument("--batch-size", type=int, default=1, help="examples per step (default: 1)")
     advice.add_argument(
         "--holdout",
         type=float,

@@ -119,7 +119,7 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
     describe(problem)
     given = isinstance(problem.data, Dataset)
     print(f"v_c = {limit:.6g}" if given else f"v_c = {limit:.6f}")
-    if "rate" in entries:
+    if "rate" in entries and not problem.scheduled:
         print(f"v/v_c = {problem.rate / limit:.6f}")
         if not given and orders.refusal(problem, "slow_mode") is None:
             print(f"slow mode = {verbs.slow_mode(problem):.6f}")
@@ -137,12 +137,12 @@ def run_advise(arguments: argparse.Namespace) -> None:
     problem = make_problem({"rate": 1.0, **entries})
     if "rate" not in entries:
         part = trained_on(problem, arguments.holdout, checks.seed("seed", arguments.seed))
-        half = critical_rate(part, arguments.batch_size) / 2
+        half = critical_rate(part, arguments.batch_size or 1) / 2
         problem = problem.replace(rate=min(max(half, LIMITS[0]), LIMITS[1]))
     found = advise(
         problem,
         passes=arguments.passes,
-        batch_size=arguments.batch_size,
+        batch_size=arguments.batch_size or 1,
         objective=arguments.objective,
         holdout=arguments.holdout,
         seed=arguments.seed,

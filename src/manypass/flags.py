@@ -22,7 +22,10 @@ TIDY_FLAGS = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
 FILE_ONLY = ("target", "test", "standardize", "intercept", *TIDY_FLAGS)
 FILE_FLAGS = ("path", "task", *FILE_ONLY)
 RULE_FLAGS = ("kappa", "width")
-PROBLEM_FLAGS = ("rate", "decay", "temperature", "mode", "sequence", "batch_share")
+PROBLEM_FLAGS = (
+    *("rate", "decay", "temperature", "mode", "sequence"),
+    *("batch_share", "batch_size", "momentum", "start"),
+)
 MOST_TIMES = 10**6
 SETTINGS = {
     "simulation": (
@@ -57,7 +60,12 @@ def problem_flags() -> argparse.ArgumentParser:
     group = flags.add_argument_group("problem")
     group.add_argument("--rule", help="adaline, hebbian, adatron, perceptron, logistic or huber")
     group.add_argument("--alpha", type=float, help="examples per weight, p/N")
-    group.add_argument("--rate", type=float, help="learning rate v")
+    group.add_argument(
+        "--rate",
+        type=_number,
+        help="learning rate v, or a schedule: cosine:HIGH:LOW:UNTIL, inverse:VALUE:TAU[:POWER], "
+        "exponential:VALUE:TAU, steps:0:1.5:2:0.3, warmup:UNTIL:THEN",
+    )
     own = flags.add_argument_group("your own data, instead of --alpha and --noise")
     own.add_argument(
         "--data", dest="path", metavar="FILE", help="training set: .csv, .tsv, .csv.gz or .parquet"
@@ -82,7 +90,9 @@ def problem_flags() -> argparse.ArgumentParser:
     own.add_argument("--positive", metavar="LABEL", help="the target that is +1; others are -1")
     own.add_argument("--sep", help="between the entries of a line: one character, or tab")
     own.add_argument("--encoding", help="of text files, such as latin-1 (default: utf-8)")
-    group.add_argument("--decay", type=float, help="weight decay lambda (default: 0)")
+    group.add_argument(
+        "--decay", type=_number, help="weight decay lambda, or a schedule (default: 0)"
+    )
     group.add_argument("--task", help="classification (default) or regression")
     group.add_argument("--noise", type=float, help="noise in the targets, epsilon (default: 0)")
     group.add_argument("--temperature", type=float, help="dynamical noise T (default: 0)")
@@ -95,9 +105,33 @@ def problem_flags() -> argparse.ArgumentParser:
         type=float,
         help="share of the training set that a step takes (default: 0, one example)",
     )
+    group.add_argument(
+        "--batch-size", type=int, help="examples whose mean force a step takes (default: 1)"
+    )
+    group.add_argument("--momentum", type=float, help="share of the velocity that stays (0)")
+    group.add_argument(
+        "--start", type=_start, metavar="R,Q", help="overlap and length of J(0) (default: J = 0)"
+    )
     group.add_argument("--kappa", type=float, help="margin of adatron and perceptron")
     group.add_argument("--width", type=float, help="width of huber")
     return flags
+
+
+def _number(text: str) -> float | str:
+    """Return a number, or the text of a schedule as it is: `Problem` knows what is wrong."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _start(text: str) -> dict[str, float]:
+    """Read R,Q."""
+    try:
+        R, Q = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be two numbers R,Q, got {text!r}") from None
+    return {"R": R, "Q": Q}
 
 
 def _columns(text: str) -> list[str]:

@@ -137,7 +137,9 @@ def test_small_batches_and_momentum_are_a_smaller_and_a_larger_rate():
 def test_the_command_line_takes_schedules_and_starts(capsys):
     from manypass.cli import main
 
-    main(["solve", "--alpha", "1.2", "--task", "regression", "--rate", "cosine:1.5:0.1:8", "--start=-0.3,1", "--times", "0,2", "--batch-size", "2", "--momentum", "0.5", "--decay", "steps:0:0.2:1:0.1"])  # fmt: skip
+    given = "--alpha 1.2 --task regression --rate cosine:1.5:0.1:8 --start=-0.3,1 --times 0,2"
+    more = "--batch-size 2 --momentum 0.5 --decay steps:0:0.2:1:0.1"
+    main(["solve", *given.split(), *more.split()])
     row = capsys.readouterr().out.splitlines()[-1].split()
     asked = problem(
         rate="cosine:1.5:0.1:8", decay="steps:0:0.2:1:0.1", start=mp.Start(-0.3, 1.0)

@@ -54,8 +54,8 @@ def toml(problem: Problem) -> str:
             return "{ " + ", ".join(f"{key} = {value(item)}" for key, item in entry.items()) + " }"
         return f'"{entry}"' if isinstance(entry, str) else repr(entry)
 
-    entries = problem.to_dict()
-    return "".join(f"{key} = {value(entries[key])}\n" for key in entries)
+    entries = {key: entry for key, entry in problem.to_dict().items() if entry is not None}
+    return "".join(f"{key} = {value(entry)}\n" for key, entry in entries.items())
 
 
 def _squares(view: View, count: int) -> str:

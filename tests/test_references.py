@@ -11,6 +11,7 @@ from manypass.exact import course
 from manypass.exact.modes import linear_modes
 
 LINEAR = tables(("adaline", "hebbian"))
+MOVING = tables(("adaline", "hebbian"), moving=True)
 # Others' training error is closed, and compared with the rest.
 SAMPLED = [n for n in tables(("adaline",)) if Table(n).problem.data.task == "classification"]
 ALL = list(problems.CASES)
@@ -59,7 +60,7 @@ def scores(found, table, quantities):
     return np.concatenate(out)
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("name", [*LINEAR, *MOVING])
 def test_the_exact_theory_agrees(name):
     table = Table(name)
     z = scores(mp.solve(table.problem, table.times, two_time=True), table, QUANTITIES)

@@ -34,11 +34,12 @@ class Table:
         return values[np.tril_indices(len(self.times), -1)] if quantity == "C" else values
 
 
-def tables(rules=None, sequence="replacement"):
-    """Names of the tables of some rules, and of one order of the examples."""
+def tables(rules=None, sequence="replacement", moving=False):
+    """Names of the tables of some rules, of one order of the examples, that move or not."""
     return [
         name
         for name, entry in problems.CASES.items()
         if (rules is None or entry["rule"] in rules)
         and entry.get("sequence", "replacement") == sequence
+        and problems.moves(entry) == moving
     ]

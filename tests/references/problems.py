@@ -40,7 +40,7 @@ def rule(name: str, **parameters: float) -> mp.Rule:
 
 
 def case(
-    alpha: float, rule: str, rate: float, decay: float, times: list[float], **more: Any
+    alpha: float, rule: str, rate: Any, decay: Any, times: list[float], **more: Any
 ) -> dict[str, Any]:
     """One entry: the teacher's alpha, task and noise, the rule and its parameters, and the rest."""
     return {"alpha": alpha, "rule": rule, "rate": rate, "decay": decay, "times": times} | more
@@ -50,6 +50,7 @@ def problem(entry: dict[str, Any]) -> mp.Problem:
     """Return the problem of an entry."""
     data = mp.Teacher(entry["alpha"], entry.get("task", "classification"), entry.get("noise", 0.0))
     how = {k: entry[k] for k in ("rate", "decay", "temperature", "sequence") if k in entry}
+    how |= {"start": mp.Start(*entry["start"])} if "start" in entry else {}
     own = {k: entry[k] for k in ("kappa", "width") if k in entry}
     return mp.Problem(data, rule(entry["rule"], **own), **how)
 
@@ -132,3 +133,38 @@ for _order in ("reshuffled", "fixed"):
     for _name, _entry in IN_PASSES.items():
         _times = [_entry["alpha"] * passes for passes in _entry["times"]]
         CASES[f"{_order}-{_name}"] = _entry | {"times": _times, "sequence": _order}
+
+# Rates and decays that move, from J = 0 and from elsewhere.
+MOVING = {
+    "inverse": "inverse:1.5:2",
+    "cosine": "cosine:1.6:0.1:8",
+    "steps": "steps:0:1.4:2:0.3:5:0.8",
+    "warmup": "warmup:1:exponential:1.5:4",
+}
+THROUGH = [0.5, 1.5, 3.0, 6.0, 10.0]
+KINDS: dict[str, dict[str, Any]] = {
+    "adaline": case(1.2, "adaline", 0.0, 0.2, THROUGH, **REGRESSION, noise=0.5),
+    "adatron": case(1.0, "adatron", 0.0, 0.1, THROUGH, kappa=1.0),
+    "logistic": case(0.7, "logistic", 0.0, 0.05, THROUGH, noise=0.3),
+}
+for _kind, _entry in KINDS.items():
+    for _name, _rate in MOVING.items():
+        CASES[f"{_kind}-{_name}"] = _entry | {"rate": _rate}
+        CASES[f"{_kind}-{_name}-start"] = _entry | {"rate": _rate, "start": [-0.3, 1.0]}
+    CASES[f"{_kind}-moving-decay"] = _entry | {"rate": 1.0, "decay": "inverse:1:1"}
+    CASES[f"{_kind}-moving-reshuffled"] = _entry | {
+        "rate": MOVING["cosine"],
+        "sequence": "reshuffled",
+        "start": [0.3, 0.5],
+    }
+CASES["adaline-moving-hot"] = KINDS["adaline"] | {
+    "rate": MOVING["steps"],
+    "temperature": 0.1,
+    "start": [0.5, 0.5],
+}
+CASES["perceptron-moving"] = case(1.5, "perceptron", MOVING["inverse"], 0.1, THROUGH, kappa=0.2)
+
+
+def moves(entry: dict[str, Any]) -> bool:
+    """Whether the rate or the decay of an entry moves, or it has a start."""
+    return any(isinstance(entry[key], str) for key in ("rate", "decay")) or "start" in entry

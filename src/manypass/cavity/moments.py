@@ -60,6 +60,28 @@ def missed(x, aim, variance, classify):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
+def heard(R, y, z, e, a, b, old):  # type: ignore[no-untyped-def]
+    """h and x without the normals since cell `old`, and what these add to both."""
+    noise, own, rest = np.float32(0), np.float32(0), np.float32(0)
+    for c in range(a.size):
+        noise += a[c] * z[c]
+        own += b[c] * e[c]
+    for c in range(old, a.size):
+        rest += a[c] * z[c]
+    h = R * y + noise - rest
+    return h, h + own, rest
+
+
+@njit(**FAST)
+def since(A):  # type: ignore[no-untyped-def]
+    """Variance of h from the normals since each cell."""
+    fresh = np.zeros(A.size + 1)
+    for c in range(A.size - 1, -1, -1):
+        fresh[c] = fresh[c + 1] + A[c] ** 2
+    return fresh
+
+
+@njit(**FAST)
 def online(i, line, past, cells, examples, instants, last, rule, classify):  # type: ignore[no-untyped-def]
     """Return averages at t_i, the activations, and the forces learned right after t_i.
 
@@ -72,23 +94,15 @@ def online(i, line, past, cells, examples, instants, last, rule, classify):  # t
     (y, target), (before, after), (parameters, force) = examples, instants, rule
     n = A.size
     one, E, P, S = np.zeros(4), np.zeros(n), np.zeros(n), np.zeros(n)
-    slope, fresh = np.zeros(n + 1), np.zeros(n + 1)
-    for c in range(n - 1, -1, -1):
-        fresh[c] = fresh[c + 1] + A[c] ** 2  # variance of h from the normals since c
+    slope, fresh = np.zeros(n + 1), since(A)
     a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)
     part_E, part_P = np.zeros(n, np.float32), np.zeros(n, np.float32)
     activations, new = np.empty(y.size), np.zeros(y.size, np.float32)
     for k in range(y.size):
         zk, ek, aim = z[k], e[k], target[k]
         old = np.searchsorted(begin, last[k])  # cells that began before
-        noise, own, rest = zero, zero, zero
-        for c in range(n):
-            noise += a[c] * zk[c]
-            own += b[c] * ek[c]
-        for c in range(old, n):
-            rest += a[c] * zk[c]
-        h = R * y[k] + noise - rest
-        x, spread = h + own, fresh[old]
+        h, x, rest = heard(R, y[k], zk, ek, a, b, old)
+        spread = fresh[old]
         if before[k] > 0:
             x, h, old, spread, rest, last[k] = x + rest, h + rest, n, 0.0, zero, t
             for _ in range(before[k]):

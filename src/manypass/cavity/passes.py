@@ -9,7 +9,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from manypass.cavity.moments import DRIVE, FAST, MEASURED, MISSED, NONE, SQUARE, averaged, missed
+from manypass.cavity.moments import (
+    DRIVE,
+    FAST,
+    MEASURED,
+    MISSED,
+    NONE,
+    SQUARE,
+    averaged,
+    heard,
+    missed,
+    since,
+)
 from manypass.compiling import njit
 
 
@@ -29,23 +40,15 @@ def epoch(i, line, past, cells, examples, instants, present, last, rule, classif
     response, where, forces, when = present
     n, count = A.size, 0
     one, E, P = np.zeros(4), np.zeros(n), np.zeros(n)
-    slope, fresh = np.zeros(n + 1), np.zeros(n + 1)
-    for c in range(n - 1, -1, -1):
-        fresh[c] = fresh[c + 1] + A[c] ** 2  # variance of h from the normals since c
+    slope, fresh = np.zeros(n + 1), since(A)
     a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)
     part_E, part_P = np.zeros(n, np.float32), np.zeros(n, np.float32)
     activations = np.empty(y.size)
     for k in range(y.size):
         zk, ek, aim = z[k], e[k], target[k]
         old = np.searchsorted(begin, last[k])  # cells that began before
-        noise, own, rest = zero, zero, zero
-        for c in range(n):
-            noise += a[c] * zk[c]
-            own += b[c] * ek[c]
-        for c in range(old, n):
-            rest += a[c] * zk[c]
-        h = R * y[k] + noise - rest
-        x, spread = h + own, fresh[old]
+        h, x, rest = heard(R, y[k], zk, ek, a, b, old)
+        spread = fresh[old]
         F, rise, square = averaged(force, parameters, x, aim, spread if i else NONE, i + k)
         if who[k]:
             count += 1

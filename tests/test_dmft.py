@@ -71,12 +71,9 @@ def test_the_error_is_what_it_says():
 
 def on_grids(problem, end, steps, size, seeds, names, times):
     """Means over populations, with the same examples, on a grid and on every second point of it."""
-    clock, slope = Clock(1.0), problem.mode == "batch"
-    grid = np.linspace(0, end, steps + 1)
-    if problem.mode == "online":
-        grid = clock.times(clock.w(end) / steps, times if "C" in names else times[-1:])
-    keep = times if "C" in names else np.zeros(0)
-    rule, found = compiled_rule(problem.rule, slope=slope), []
+    clock, keep = Clock(1.0), times if "C" in names else np.zeros(0)
+    grid = clock.times(clock.w(end) / steps, times if "C" in names else times[-1:])
+    rule, found = compiled_rule(problem.rule), []
     plan = Plan(times, Grid(grid, keep), clock, names, dict, widest=4.0)
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
@@ -89,16 +86,15 @@ def on_grids(problem, end, steps, size, seeds, names, times):
 def test_second_order_in_the_step(mode):
     """Of the plain scheme, before extrapolation; on two grids at a time the same examples."""
     problem = mp.Problem(mp.Teacher(alpha=0.6), mp.Adaline(), rate=1.2, decay=0.5, mode=mode)
-    size, seeds = (20_000, 4) if mode == "online" else (2_000, 4)
-    names = ("R", "Q", "F2") if mode == "online" else ("R", "Q", "F2", "C", "G")
-    exact = mp.solve(problem, np.linspace(0, 4, 9), mp.Exact(), two_time=True)
-    t, changes = exact.t.values, {}
-    for steps in (16, 32):
-        fine, coarse = on_grids(problem, 4.0, steps, size, seeds, names, t)
+    names = ("R", "Q", "F2")
+    exact = mp.solve(problem, np.linspace(0, 4, 9), mp.Exact())
+    t, changes, fewer = exact.t.values, {}, 16 if mode == "online" else 32
+    for steps in (fewer, 2 * fewer):
+        fine, coarse = on_grids(problem, 4.0, steps, 20_000, 4, names, t)
         for name in names:
             changes[name, steps] = np.sqrt(np.mean((fine[name] - coarse[name]) ** 2))
     for name in names:
-        slope = np.log2(changes[name, 16] / changes[name, 32])
+        slope = np.log2(changes[name, fewer] / changes[name, 2 * fewer])
         error = np.abs(fine[name] - exact[name].values).max()
         print(f"{mode} {name}: slope {slope:.2f}, largest error {error:.5f}")
         assert slope > 1.8, name
@@ -110,7 +106,8 @@ def test_extrapolation_gains_an_order():
     problem, times = LINEAR.replace(mode="batch"), np.linspace(0, 4, 9)
     exact = mp.solve(problem, times, two_time=True)
     fine, coarse = on_grids(problem, 4.0, 32, 4_000, 1, ("Q", "C", "G"), times)
-    for name in ("Q", "C", "G"):
+    assert np.abs(fine["G"] - exact.G.values).max() < 0.006  # which is sampled
+    for name in ("Q", "C"):
         plain = np.abs(fine[name] - exact[name].values).max()
         better = np.abs((4 * fine[name] - coarse[name]) / 3 - exact[name].values).max()
         assert better < plain / 4, name
@@ -195,19 +192,12 @@ def test_rules_that_cannot_be_served_are_refused():
     batch = ADATRON.replace(mode="batch")
     with pytest.raises(ValueError, match=r"Perceptron.*jumps by 1 at x = 0.*Simulation"):
         mp.solve(batch.replace(rule=mp.Perceptron()), [1.0])
-    wrong = mp.Rule(force=lambda x, y: y - x, slope=lambda x, y: -1.02 + 0.0 * x)
-    with pytest.raises(ValueError, match=r"slope contradicts its force.*-1 per unit.*says -1\.02"):
-        mp.solve(batch.replace(rule=wrong), [1.0])
     singular = mp.Rule(force=lambda x, y: y / x, slope=lambda x, y: -y / x**2)
-    with pytest.raises(ValueError, match=r"finite force.*not finite at x = 0.*Simulation"):
-        mp.solve(ADATRON.replace(rule=singular), [1.0])
-    steep = mp.Rule(
-        force=lambda x, y: np.tanh(20 * (y - x)),
-        slope=lambda x, y: 20 * (np.tanh(20 * (y - x)) ** 2 - 1),
-    )
-    assert objection(steep, "regression", slopes=True) is None
-    kinks = mp.Rule(force=lambda x, y: abs(abs(x - y) - 1), slope=lambda x, y: 0.0 * x)
-    assert "contradicts" in objection(kinks, "classification", slopes=True)
+    for problem in (ADATRON, batch):
+        with pytest.raises(ValueError, match=r"force.*not finite at x = 0.*Simulation"):
+            mp.solve(problem.replace(rule=singular), [1.0])
+    steep = mp.Rule(force=lambda x, y: np.tanh(20 * (y - x)))
+    assert objection(steep, "regression", flow=True) is None
 
 
 @pytest.mark.parametrize(
@@ -314,11 +304,27 @@ def test_activations_of_a_diverged_problem_are_refused():
         mp.activations(LINEAR.replace(rate=6.0), 20.0, samples=5_000, source=mp.DMFT(dt=0.1))
 
 
-def test_a_force_that_is_too_steep_for_its_step_is_named():
-    """Slopes ỹ² of noisy targets: ever more samples would not mend it."""
-    steep = mp.Problem(mp.Teacher(0.3, "regression", 2.0), mp.Adatron(1.0), rate=1.0, mode="batch")
-    with pytest.raises(ValueError, match=r"not stable at steps of .*smaller `dt`, less `noise`"):
-        mp.solve(steep, [0.3, 1.0, 3.0])
+def test_gradient_flow_of_a_force_that_is_steep():
+    """Slopes ỹ² of noisy targets, up to 80 times those of most; networks of 300 weights."""
+    data = mp.Teacher(alpha=0.3, task="regression", noise=2.0)
+    problem = mp.Problem(data, mp.Adatron(kappa=1.0), rate=1.0, decay=0.1, mode="batch")
+    times, step, found = np.array([0.25, 1.0, 3.0]), 0.01, []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, J = rng.standard_normal((90, 300)), np.zeros(300)
+        y = X[:, 0] + data.noise * rng.standard_normal(90)
+        for i in range(301):
+            F = problem.rule.force(X @ J, y)
+            if np.isclose(i * step, times).any():
+                found.append((J[0], J @ J, F @ F / 90))
+            J += step * (F @ X / 90 - problem.decay * J)
+    found = np.reshape(found, (40, 3, 3))
+    theory = mp.solve(problem, times, mp.DMFT(seed=1))
+    for name, values in zip(("R", "Q", "F2"), np.moveaxis(found, 2, 0), strict=True):
+        mean, error = values.mean(axis=0), values.std(axis=0) / np.sqrt(39)
+        error = np.hypot(error, theory[f"{name}_se"].values)
+        assert (np.abs(theory[name] - mean) < 3.5 * error).all(), name
+    assert float(theory.Q_se.max()) < 0.0101 * float(theory.Q.max())
 
 
 def test_heat_in_batch_mode():

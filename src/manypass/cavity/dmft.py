@@ -18,7 +18,7 @@ STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 
 ROUNDING = 1e-7  # of single precision
 SPLIT = 4  # of them are also run as halves, to see the bias of a finite population
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
-STEP_LEFT = {"online": 1.0, "jumps": 1.5, "batch": 1.0}
+STEP_LEFT = {"smooth": 1.0, "jumps": 1.5}
 # In epochs, where the same examples are learned again in step with each other: the bias of a
 # population is up to this share of (cells of the past)/(examples), and halves do not show it all.
 OVERFIT = 0.1

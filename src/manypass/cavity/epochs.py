@@ -29,6 +29,8 @@ class Epochs(Online):
     averages of their own.
     """
 
+    limit = 0  # of the steps at which averages are those of t = 0⁺
+
     def __init__(
         self, problem: Problem, rule: Any, examples: Any, per: float, keep: Array, ends: Array
     ) -> None:
@@ -54,19 +56,19 @@ class Epochs(Online):
             self.past.turn(self.where, self.forces, self.t)
             self.last[learned], self.where[:], self.forces[:] = self.when[learned], -1, 0.0
         A, E, E_before, P, P_before = self.past.rows[:5, : self.past.count]
-        i = len(self.curves)
-        one, E[:], P[:], _ = self._look(i, self.R, A, (self.none, after), complete=True)
+        one, E[:], P[:], _ = self._look(self.R, A, (self.none, after), complete=True)
         self.m = self._regress(self.R, A, one, E)
         E_before[:], P_before[:], self.one, self.before = E, P, one, one
 
-    def _look(self, i: int, R: float, A: Array, instants: Any, complete: bool = False) -> Any:
+    def _look(self, R: float, A: Array, instants: Any, complete: bool = False) -> Any:
         past, n, (before, after) = self.past, A.size, instants
+        i = len(self.curves) - self.limit
         who = before + after > 0 if self.fixed and i else self.all
-        own = past.own(A, complete)
+        own = past.own(A, None if complete or not n else A[-1] / past.L[n - 1, n - 1])
         response = past.rows[past.sources, :n] @ own
         one, E, P, self.x = passes.epoch(
             i,
-            (self.t, R, self.m),
+            (self.t, R, self.m, self.v, self.pace(self.t, self.t)[0]),
             (past.z, past.e),
             (A, own, past.begin[:n]),
             self.examples,
@@ -103,17 +105,17 @@ class Batches(Epochs):
         out[:, known] = np.array(values)[:, done[known]]
         return dict(zip(("R", "Q", "F2", "Et"), out, strict=True))
 
+    limit = -1  # there is no t = 0⁺
+
     def begin(self, learned: Any) -> None:
         """Learn the first batch."""
         self._renew(False, learned)
 
-    def _look(self, i: int, R: float, A: Array, instants: Any, complete: bool = False) -> Any:
-        return super()._look(i + 1, R, A, instants, complete)  # there is no t = 0⁺
-
     def step(self, t: float, z: NDArray[np.float32], before: Any, after: Any) -> float:
         """Go on to t by the batch that was learned last, and learn the next one."""
         past, problem, d = self.past, self.problem, t - self.t
-        v, alpha, n, again = problem.rate, problem.data.alpha, past.count, self.again
+        v, decay = self.pace(self.t, t)
+        alpha, n, again = problem.data.alpha, past.count, self.again
         S = self._newest(n)
         past.append(z, self.new, self.t, t)
         A, E, _, P, _ = past.rows[:5, : n + 1]
@@ -121,10 +123,10 @@ class Batches(Epochs):
         push[:n] = v * d / math.sqrt(alpha) * P[:n]
         whole = v**2 * d * self.one[1] * (1 + again * problem.batch_share) + heat
         push[n] = math.sqrt(max(whole - push[:n] @ push[:n], 1e-9 * whole + 1e-24))
-        keep = 1 + v * d * (self.m - problem.decay)
+        keep = 1 + v * d * (self.m - decay)
         self.R = keep * self.R + v * d * self.one[0]
         A[:] = keep * A + v * d * E + push
-        past.complete(S, P)
+        past.complete(self._row(S), P)
         self.t = t
         self._renew(again or t in self.ends, after)
         self._record(A)

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from manypass.cavity.tables import FAST, by_lag, look_up_2
 from manypass.checks import Array
-from manypass.compiling import njit
 from manypass.ensemble import Measured
 
 DIVERGED = 1e12  # a |J|² or ⟨F²⟩ beyond this is called infinite
@@ -35,18 +33,3 @@ def at(t: Array, scale: Any, grid: Array, curves: Measured, ends: Any = ()) -> M
         out[:, here] = spline(scale(t[here]))
     out[:, t > grid[known - 1] * (1 + 1e-9)] = np.inf
     return dict(zip(curves, out, strict=True))
-
-
-def pairs(values: Array, p: Array) -> Array:
-    """Values of a function of t ≥ s on a uniform grid at all pairs of times p, in steps."""
-    return np.asarray(_pairs(by_lag(values), p))
-
-
-@njit(**FAST)
-def _pairs(table, p):  # type: ignore[no-untyped-def]
-    out = np.zeros((p.size, p.size))
-    for i in range(p.size):
-        for j in range(i + 1):
-            value = look_up_2(table, p[j], p[i] - p[j])
-            out[i, j] = value if np.isfinite(value) else np.inf
-    return out

@@ -27,6 +27,17 @@ class Instants:
         return np.bincount(self.rng.integers(self.size, size=total), minlength=self.size)
 
 
+class Always:
+    """Everyone all the time, at the rate at which others are drawn."""
+
+    def __init__(self, size: int, alpha: float) -> None:
+        self.size, self.alpha = size, alpha
+
+    def between(self, low: float, high: float) -> Array:
+        """Return how often each example is learned between two times."""
+        return np.full(self.size, (high - low) / self.alpha)
+
+
 class Turns:
     """Which examples are learned when: every one once in an epoch."""
 

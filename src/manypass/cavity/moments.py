@@ -61,7 +61,7 @@ def missed(x, aim, variance, classify):  # type: ignore[no-untyped-def]
 
 @njit(**FAST)
 def heard(R, y, z, e, a, b, old):  # type: ignore[no-untyped-def]
-    """h and x without the normals since cell `old`, and what these add to both."""
+    """H and x without the normals since cell `old`, and what these add to both."""
     noise, own, rest = np.float32(0), np.float32(0), np.float32(0)
     for c in range(a.size):
         noise += a[c] * z[c]
@@ -87,10 +87,10 @@ def online(i, line, past, cells, examples, instants, last, rule, classify):  # t
 
     The averages are ⟨y(F − mh)⟩, ⟨F²⟩, E_t; by cell ⟨(F − mh) z_c⟩ and ⟨F e_c⟩, of the newest cell
     ⟨F f⟩. The multiple m of h is known exactly: subtracting it lessens the noise. `line` is t_i, R,
-    m, v; `cells` are A, the coefficients of e in x − h, and when the cells begin; `last` is when an
-    example was learned last.
+    m, v before and after; `cells` are A, the coefficients of e in x − h, and when the cells begin;
+    `last` is when an example was learned last.
     """
-    (t, R, m, v), (z, e), (A, B, begin) = line, past, cells
+    (t, R, m, v, v_after), (z, e), (A, B, begin) = line, past, cells
     (y, target), (before, after), (parameters, force) = examples, instants, rule
     n = A.size
     one, E, P, S = np.zeros(4), np.zeros(n), np.zeros(n), np.zeros(n)
@@ -106,7 +106,7 @@ def online(i, line, past, cells, examples, instants, last, rule, classify):  # t
         if before[k] > 0:
             x, h, old, spread, rest, last[k] = x + rest, h + rest, n, 0.0, zero, t
             for _ in range(before[k]):
-                F = force(x, aim, *parameters)
+                F = v * force(x, aim, *parameters)
                 ek[n - 1] += F
                 x += b[n - 1] * F
         F, rise, square = averaged(force, parameters, x, aim, spread if i else NONE, i + k)
@@ -133,9 +133,9 @@ def online(i, line, past, cells, examples, instants, last, rule, classify):  # t
         if after[k] > 0:
             last[k] = t
             for _ in range(after[k]):
-                F = force(x, aim, *parameters)
+                F = v_after * force(x, aim, *parameters)
                 new[k] += F
-                x += v * F
+                x += F
     one[MEASURED], total = one[SQUARE], 0.0
     for c in range(n):  # to what is fresh, F responds by its mean slope
         total += slope[c]

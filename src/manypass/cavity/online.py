@@ -29,6 +29,8 @@ class Online:
     them. The decay with λ − m, m being the regression of F on h, is integrated exactly.
     """
 
+    drift = True  # whether the regression of F on h includes that on R y
+
     def __init__(
         self,
         problem: Problem,
@@ -42,7 +44,8 @@ class Online:
         y, target = examples
         known = np.stack([np.ones(y.size), y, target], axis=1)
         self.ends = np.zeros(0) if ends is None else ends
-        self.past = Past(problem, known, per, keep.size, epochs=ends is not None)
+        self.past = Past(problem.data.alpha, known, per, keep.size, epochs=ends is not None)
+        self.v, self.decay = self.pace(0.0, 0.0)
         self.last = np.zeros(y.size)
         self.t = self.d = self.m = self.R = 0.0
         self.new = np.zeros(y.size, np.float32)  # forces learned right after now
@@ -50,10 +53,14 @@ class Online:
         self.C, self.G = np.zeros((2, keep.size, keep.size))
         self.kept = np.zeros(keep.size)
         none = np.zeros(y.size, np.int64)
-        look = self._look(0, 0.0, np.zeros(0), (none, none))
-        self.one = self.before = look[0]  # ⟨yF⟩ − mR, F2, E_t now and a step before
         self.curves: list[tuple[float, ...]] = []
+        look = self._look(0.0, np.zeros(0), (none, none))
+        self.one = self.before = look[0]  # ⟨yF⟩ − mR, F2, E_t now and a step before
         self._record(np.zeros(0))
+
+    def pace(self, low: float, high: float) -> tuple[float, float]:
+        """Mean rate and decay of a step."""
+        return self.problem.rate, self.problem.decay
 
     def step(self, t: float, z: NDArray[np.float32], before: Any, after: Any) -> float:
         """Go on to t, with new normals; return Q or ⟨F²⟩, whichever is larger.
@@ -62,6 +69,7 @@ class Online:
         next: `before` the measurement at t and `after` it.
         """
         past, d = self.past, t - self.t
+        self.v, self.decay = self.pace(self.t, t)
         past.append(z, self.new, self.t, t)
         n, ratio = past.count - 1, d / self.d if self.d else 0.0
         E, E_before, P, P_before = past.rows[1:5, : n + 1]
@@ -70,16 +78,15 @@ class Online:
         E_then, P_then = E + ratio * (E - E_before), P + ratio * (P - P_before)
         self.pair *= ratio
         self._push(d, one[1], P_then)
-        if n:  # the same slope
-            E_then[n] = E[n - 1] / past.rows[0, n - 1] * past.L[n, n]
+        E_then[n] = self._guess(n, E)
         R, A_then = self._advance(d, self.m, one, E_then)
         self.t = t
-        one, E_then, P_then, S = self._look(len(self.curves), R, A_then, (before, after))
+        one, E_then, P_then, S = self._look(R, A_then, (before, after))
         self.pair = P_then[n]
         m = self._regress(R, A_then, one, E_then)
-        self._push(d, one[1], P_then)
+        self._push(d, one[1], P_then, S)
         R, A_then = self._advance(d, m, one, E_then)
-        past.complete(S, P_then)
+        past.complete(self._row(S), P_then)
         past.rows[:5, : n + 1] = A_then, E_then, E, P_then, P
         past.rows[[2, 4], n] = E_then[n], P_then[n]  # had no past: take them as constant
         self.R, self.m, self.d, self.one, self.before = R, m, d, one, self.one
@@ -98,26 +105,34 @@ class Online:
             out |= {"C": self.C, "G": self.G}
         return out
 
-    def _push(self, d: float, F2: float, P: Array) -> None:
+    def _guess(self, n: int, E: Array) -> float:
+        """⟨F z⟩ of the new normals, if the slope is that of the last ones."""
+        return float(E[n - 1] / self.past.rows[0, n - 1] * self.past.L[n, n]) if n else 0.0
+
+    def _push(self, d: float, F2: float, P: Array, S: Array | None = None) -> None:
         """Put the push of this step into L, given ⟨F²⟩ and ⟨F e⟩ at its end.
 
         Which example comes next is never known, only the mean force, of variance ⟨F²⟩/α.
         """
-        v, past, n = self.problem.rate, self.past, P.size - 1
+        v, past, n = self.v, self.past, P.size - 1
         alpha, F2 = self.problem.data.alpha, (self.one[1] + F2) / 2
         push, known = past.L[n], v**2 * d**2 / alpha * F2
         push[:n] = v * d / math.sqrt(alpha) * (past.rows[3, :n] + P[:n]) / 2
-        whole = max(v**2 * d * (F2 + self.pair), known) + 2 * self.problem.temperature * d
+        whole = max(v**2 * d * F2 + v * d * self.pair, known) + 2 * self.problem.temperature * d
         # Where all is learned nothing pushes any more, and a response to nothing is no number.
         least = 1e-9 * whole + 1e-10 * self.curves[-1][2] + 1e-24
         push[n] = math.sqrt(max(whole - push[:n] @ push[:n], least))
 
+    def _row(self, S: Array) -> Array:
+        """Coefficients of e in the forces of this step."""
+        return self.past.row(S, self.problem.temperature)
+
     def _advance(self, d: float, m: float, one: Array, E: Array) -> tuple[float, Array]:
         """R and A a step on, given the averages there and the push in between."""
-        v, n = self.problem.rate, E.size - 1
+        v, n = self.v, E.size - 1
         A, E_now = self.past.rows[:2, : n + 1]
         push = self.past.L[n, : n + 1]
-        q = v * d * (self.problem.decay - (self.m + m) / 2)
+        q = v * d * (self.decay - (self.m + m) / 2)
         keep, now, then = line_weights(q)
         R = keep * self.R + v * d * (now * self.one[0] + then * one[0])
         A = keep * A + v * d * (now * E_now + then * E) + (now + then) * push
@@ -127,19 +142,21 @@ class Online:
 
     def _regress(self, R: float, A: Array, one: Array, E: Array) -> float:
         """Return m of F on h = R y + Σ A z; take the rest of it out of what was measured."""
-        size = R**2 + A @ A
-        change = (one[0] * R + E @ A) / size if size else 0.0
+        known = R if self.drift else 0.0
+        size = known**2 + A @ A
+        change = (one[0] * known + E @ A) / size if size else 0.0
         E -= change * A
         one[0] -= change * R
         return float(self.m + change)
 
-    def _look(self, i: int, R: float, A: Array, instants: Any) -> Any:
-        past = self.past
+    def _look(self, R: float, A: Array, instants: Any) -> Any:
+        past, n = self.past, A.size - 1
+        newest = A[n] / past.L[n, n] if A.size else 0.0
         *found, self.x, self.new = moments.online(
-            i,
-            (self.t, R, self.m, self.problem.rate),
+            len(self.curves),
+            (self.t, R, self.m, self.v, self.pace(self.t, self.t)[0]),
             (past.z, past.e),
-            (A, past.own(A, complete=False), past.begin[: A.size]),
+            (A, past.own(A, newest), past.begin[: A.size]),
             self.examples,
             instants,
             self.last,

@@ -29,13 +29,13 @@ def epoch(i, line, past, cells, examples, instants, present, last, rule, classif
     """Return averages at t_i and the activations; those whose turn it is are learned.
 
     The averages are ⟨y(F̂ − mh)⟩, ⟨F̂²⟩, E_t, ⟨F²⟩, by cell ⟨(F̂ − mh) z_c⟩ and ⟨F̂ e_c⟩, all with F̂
-    over those whose turn it may be: `who`. `line` is t_i, R, m; `cells` are A, the
-    coefficients of e in x̂ − h, and when the cells begin; `last` is when an example was learned
+    over those whose turn it may be: `who`. `line` is t_i, R, m, v before and after; `cells` are A,
+    the coefficients of e in x̂ − h, and when the cells begin; `last` is when an example was learned
     last in earlier epochs. `present` is this epoch: the response to a force in each of its cells,
     and by example in which of them it was learned (−1: not yet), with which force and when. What is
     learned `before` t_i is in x, what is learned `after` is not.
     """
-    (t, R, m), (z, e), (A, B, begin) = line, past, cells
+    (t, R, m, v, v_after), (z, e), (A, B, begin) = line, past, cells
     (y, target), (who, before, after), (parameters, force) = examples, instants, rule
     response, where, forces, when = present
     n, count = A.size, 0
@@ -63,7 +63,8 @@ def epoch(i, line, past, cells, examples, instants, present, last, rule, classif
                 part_E[c] -= residual * zk[c]
         often = before[k] + after[k]
         if often > 0:
-            forces[k], when[k] = often * force(x + rest, aim, *parameters), t
+            rate = v if before[k] > 0 else v_after
+            forces[k], when[k] = often * rate * force(x + rest, aim, *parameters), t
             where[k] = response.size - (before[k] > 0)
         if 0 <= where[k] < response.size:  # x is not as if it had not been learned
             x += rest + response[where[k]] * forces[k]

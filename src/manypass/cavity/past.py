@@ -1,9 +1,9 @@
 """What a population remembers: the past in cells that widen with their age.
 
 The push of all other examples in cell c is ζ_c = Σ_d L_cd z_d with independent normals z, and f_c
-is the sum of the forces with which an example itself was learned there. Then
-h = R y + Σ_c A_c z_c and x = h + v Σ_c G_c f_c with A = G L.
-Pushes have covariance v²α⟨f f⟩ + 2TΔ: e with v√α f_c = Σ_d L_cd e_d are to the forces what z are
+is the sum of the v F with which an example itself was learned there. Then
+h = R y + Σ_c A_c z_c and x = h + Σ_c G_c f_c with A = G L.
+Pushes have covariance α⟨f f⟩ + 2TΔ: e with √α f_c = Σ_d L_cd e_d are to the forces what z are
 to the pushes. The push of a force F is Σ_c (vΔ/√α)⟨F e_c⟩ z_c and something new, and
 x = h + Σ_c A_c e_c/√α: nothing has to be inverted.
 Two cells become one when they lie far enough back. The number of cells grows as log t, so that
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from manypass.cavity.tables import FAST
 from manypass.checks import Array
 from manypass.compiling import njit
-from manypass.problem import Problem
 
 PUSHES = 0.5  # what must be left of the push of a cell when a direction is given up
 
@@ -38,10 +37,9 @@ class Past:
     """
 
     def __init__(
-        self, problem: Problem, known: Array, per: float, kept: int, epochs: bool = False
+        self, alpha: float, known: Array, per: float, kept: int, epochs: bool = False
     ) -> None:
-        self.problem = problem
-        self.per, self.count = per, 0
+        self.alpha, self.per, self.count = alpha, per, 0
         self.first, self.start = 0, 0.0 if epochs else math.inf  # of this epoch
         self.base = np.linalg.qr(known)[0].astype(np.float32)
         self.z, self.e = np.zeros((2, len(known), 16), np.float32)
@@ -72,22 +70,28 @@ class Past:
                 self.rows = np.pad(self.rows, ((0, 16), (0, 0)))
             self.rows[source, n] = 1.0
 
-    def complete(self, S: Array, P: Array) -> None:
-        """Make e of the forces in the last cell, given S = ⟨f_n e⟩; P = ⟨F e⟩ as well.
+    def row(self, S: Array, temperature: float) -> Array:
+        """Coefficients of e in √α f of the last cell, given S = ⟨f e⟩, and of a new one.
 
-        Noise belongs to the push, but to no force.
+        Noise belongs to the push, but to no force; forces known from earlier ones make none.
         """
-        problem, n = self.problem, self.count - 1
-        scale = problem.rate * math.sqrt(problem.data.alpha)
-        noise = 2 * problem.temperature * (self.end[n] - self.begin[n])
-        along, whole = scale * S[:n], scale**2 * S[n] + noise
+        n = S.size - 1
+        along = math.sqrt(self.alpha) * S[:n]
+        whole = self.alpha * S[n] + 2 * temperature * (self.end[n] - self.begin[n])
         left = whole - along @ along
-        inverse = np.append(-along, scale) / math.sqrt(max(left, 1e-300))
-        if left <= SPANNED * whole:  # forces that are known from earlier ones make no direction
-            inverse[:] = 0.0
+        return np.append(along, math.sqrt(left) if left > SPANNED * whole else 0.0)
+
+    def complete(self, row: Array, P: Array) -> None:
+        """Make e of the forces in the last cell, √α f = Σ row e; P = ⟨F e⟩ as well.
+
+        A cell without any push is none.
+        """
+        n = self.count - 1
+        inverse = np.append(-row[:n], math.sqrt(self.alpha)) / (row[n] or math.inf)
         self.e[:, n] = self.e[:, : n + 1] @ inverse.astype(np.float32)
         P[n] = P @ inverse
         self.rows[self.sources, n] = self.rows[self.sources, : n + 1] @ inverse
+        self.count -= self.L[n, n] == 0
 
     def turn(self, where: NDArray[np.int64], forces: Array, now: float) -> None:
         """End an epoch, in which examples were learned in some cell of it with some force."""
@@ -95,13 +99,12 @@ class Past:
         self.e[:, :n] += sources[where, :n] * forces[:, None]
         self.first, self.start, sources[:] = n, now, 0.0
 
-    def own(self, A: Array, complete: bool) -> Array:
-        """Coefficients of e in x − h = v Σ G f; in a last cell that is not complete, of f."""
-        own, n = A / math.sqrt(self.problem.data.alpha), A.size - 1
-        if A.size and not complete:
-            G = A[n] / self.L[n, n]
-            own[:n] -= G / math.sqrt(self.problem.data.alpha) * self.L[n, :n]
-            own[n] = self.problem.rate * G
+    def own(self, A: Array, newest: float | None = None) -> Array:
+        """Coefficients of e in x − h = Σ G f; of f in a last cell not complete, given its G."""
+        own, n = A / math.sqrt(self.alpha), A.size - 1
+        if A.size and newest is not None:
+            own[:n] -= newest / math.sqrt(self.alpha) * self.L[n, :n]
+            own[n] = newest
         return own
 
     def response(self, A: Array) -> Array:
@@ -113,6 +116,8 @@ class Past:
         n = self.count
         near = self.end[1:n] - self.begin[: n - 1] <= (now - self.end[1:n]) / self.per
         near &= self.end[1:n] <= self.start
+        flat = np.append(self.begin[:n] == self.end[:n], True)  # a push at one time stays alone
+        near &= ~(flat[: n - 1] | flat[1:n] | flat[2 : n + 1])
         if near.any():
             self._join(int(near.argmax()))
             self.merge(now)

@@ -19,7 +19,7 @@ from manypass.problem import Problem
 FEWEST = 16  # steps, so that the grid of twice the step can still be interpolated
 IN_EPOCH = 8  # steps in an epoch, for the same reason
 START = 3.0  # until when steps are shorter, in units of the fastest relaxation time
-MOST_STEPS = {"online": 20_000, "batch": 4000}
+MOST_STEPS = 20_000
 LEAST = 5  # examples per cell of the past
 IN_TURN = 40  # examples that are learned in a step, where it matters who they are
 # A cell is at most this fraction of its age; on the coarser grid half of it. In epochs the
@@ -86,15 +86,6 @@ def batches(problem: Problem, end: float) -> Grid:
     return Grid(t, np.zeros(0), t[::longest][1:], longest)
 
 
-def even_steps(t: Array, fewest: int) -> int:
-    """Return an even number of equal steps; if not too dear, such that all times are on them."""
-    for parts in range(2, fewest + 1, 2):
-        edges = t * (parts / 2 / max(t[-1], 1e-300))
-        if np.abs(edges - np.rint(edges)).max() < 1e-6:
-            return parts * -(-fewest // parts)
-    return 2 * -(-fewest // 2)
-
-
 @dataclass(frozen=True)
 class Plan:
     """What to compute: times t from curves on a grid, and what to make of them."""
@@ -128,16 +119,14 @@ def make_plan(
     keep = t if "C" in names else np.zeros(0)
     shuffled = order != "replacement" and not problem.batch_share
     steps = math.ceil(end / (min(dt, alpha / IN_EPOCH) if shuffled else dt) * (1 - 1e-9))
-    if steps > MOST_STEPS[problem.mode]:
+    if steps > MOST_STEPS:
         why = f" (at least {IN_EPOCH} in every epoch)" if shuffled else ""
         raise ValueError(
             f"at `alpha` = {alpha:g}, `rate` = {problem.rate:g} there are {steps} time steps of "
-            f"{dt:.3g}{why} up to t = {end:g}, more than {MOST_STEPS[problem.mode]}: take earlier "
+            f"{dt:.3g}{why} up to t = {end:g}, more than {MOST_STEPS}: take earlier "
             f"`times`, or a `dt` that is larger (up to 2.5 times what is chosen without one)"
         )
-    if problem.mode == "batch":
-        grid = Grid(np.linspace(0, end, even_steps(t, max(steps, FEWEST)) + 1), keep)
-    elif problem.batch_share:
+    if problem.batch_share:
         grid = batches(problem, end)
     elif shuffled:
         grid = epochs(clock, dt, alpha, end, keep)

@@ -11,13 +11,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from manypass.cavity.batch import Batch, coarser, orthonormal
 from manypass.cavity.epochs import Batches, Epochs
+from manypass.cavity.flow import Flow
 from manypass.cavity.grid import DIVERGED
-from manypass.cavity.instants import Instants, Turns
+from manypass.cavity.instants import Always, Instants, Turns
 from manypass.cavity.online import Online
 from manypass.cavity.plan import Plan
 from manypass.checks import Array
@@ -46,11 +45,10 @@ def lead(problem: Problem, rule: Any, size: int, plan: Plan, rng: Any, split: bo
     parts = [slice(None), slice(None), slice(0, middle), slice(middle, 2 * middle)]
     parts = parts if split else parts[:2]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # overflows: diverged
-        lead_all = lead_online if problem.mode == "online" else lead_batch
-        return lead_all(problem, rule, examples, parts, plan, rng)
+        return lead_parts(problem, rule, examples, parts, plan, rng)
 
 
-def lead_online(
+def lead_parts(
     problem: Problem, rule: Any, examples: Any, parts: Any, plan: Plan, rng: Any
 ) -> list[Online]:
     """Draw normals and instants step by step, for all runs alike."""
@@ -62,8 +60,13 @@ def lead_online(
         make = partial(Epochs, ends=grid.ends)
     if problem.batch_share:
         make = partial(Batches, ends=grid.ends)
+    if problem.mode == "batch":
+        instants = Always(size, problem.data.alpha)
+        probes = rng.standard_normal((grid.keep.size, size), dtype=np.float32)
     widest, runs = (plan.widest, *(len(parts) - 1) * [plan.widest / 2]), []
     for part, wide in zip(parts, widest, strict=True):
+        if problem.mode == "batch":
+            make = partial(Flow, probes=probes[:, part])
         runs.append(make(problem, rule, tuple(e[part] for e in examples), wide, grid.keep))
     if problem.batch_share:
         lead_steps(runs, parts, grid.t, instants, rng)
@@ -75,7 +78,7 @@ def lead_online(
 def lead_pairs(runs: Any, parts: Any, t: Array, instants: Any, rng: Any) -> None:
     """Two steps of the first run are one of all others."""
 
-    def halves(j: int) -> list[NDArray[np.int64]]:
+    def halves(j: int) -> list[Array]:
         """How often each is learned in the halves of two steps; never beyond the last time."""
         edges = np.sort(np.append(t[j : j + 3], (t[j : j + 2] + t[j + 1 : j + 3]) / 2))
         if j + 1 == t.size:
@@ -109,24 +112,6 @@ def lead_steps(runs: Any, parts: Any, t: Array, instants: Any, rng: Any) -> None
                 run.begin(learned[part])
             elif not finite(run.step, t[j], z[part], None, learned[part]):
                 return
-
-
-def lead_batch(
-    problem: Problem, rule: Any, examples: Any, parts: Any, plan: Plan, rng: Any
-) -> list[Batch]:
-    """Draw all normals at once."""
-    t = plan.grid.t
-    normals = rng.standard_normal((examples[0].size, t.size - 1), dtype=np.float32)
-    normals, runs = orthonormal(normals, examples), []
-    for k, part in enumerate(parts):
-        mine = tuple(e[part] for e in examples)
-        noise = coarser(normals[part]) if k else normals
-        noise = orthonormal(noise, mine) if k > 1 else noise
-        runs.append(Batch(problem, rule, mine, noise, t[-1]))
-        for _ in range(noise.shape[1]):
-            if not finite(runs[-1].step):
-                break
-    return runs
 
 
 def finite(step: Any, *arguments: Any) -> bool:

@@ -175,17 +175,14 @@ def compiled_force(rule: Rule) -> Any:
     return _checked(rule, "force", rule.force, rule.force_function)
 
 
-def compiled_rule(rule: Rule, *, slope: bool = True) -> tuple[Any, ...]:
-    """Parameters, force and maybe slope, as pointers: loops that take them compile once.
+def compiled_rule(rule: Rule) -> tuple[tuple[float, ...], Any]:
+    """Parameters and force as a pointer: loops that take them compile once.
 
     A tuple that begins with a pointer would make numba warn at every call, from every thread.
     """
-    count, functions = len(rule.parameters), [rule.force_function]
     _checked(rule, "force", rule.force, rule.force_function)
-    if slope:
-        _checked(rule, "slope", rule.slope, rule.slope_function)
-        functions.append(rule.slope_function)
-    return tuple(rule.parameters.values()), *(_pointer(f, count) for f in functions)
+    parameters = tuple(rule.parameters.values())
+    return parameters, _pointer(rule.force_function, len(parameters))
 
 
 def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any]) -> Any:

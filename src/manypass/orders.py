@@ -47,7 +47,7 @@ SERVED = {
     "Simulation.steady_state": EVERYTHING._replace(moving=(), moving_batches=()),
     "Simulation on a Dataset": EVERYTHING,
     "Simulation.steady_state on a Dataset": EVERYTHING._replace(moving=(), moving_batches=()),
-    "DMFT": Served(SEQUENCES, SEQUENCES),
+    "DMFT": EVERYTHING._replace(sizes=False, momentum=False),
     "cavity_experiment": Served(SEQUENCES),
 }
 

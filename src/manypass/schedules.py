@@ -39,6 +39,12 @@ class Schedule:
         """Whether v(t) is constant between its breaks."""
         return False
 
+    @property
+    def largest(self) -> float:
+        """Its largest value, as far as some thousand times tell."""
+        times = [np.linspace(0, 100, 2001), np.geomspace(100, 1e6, 101), np.array(self.breaks)]
+        return float(self(np.concatenate(times)).max())
+
     def __str__(self) -> str:
         values = (getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
         return ":".join([self.name, *(_text(value) for value in values)])
@@ -358,6 +364,11 @@ def breaks(*values: float | Schedule) -> tuple[float, ...]:
 def flat(*values: float | Schedule) -> bool:
     """Whether all of them are constant between breaks."""
     return all(value.flat for value in values if isinstance(value, Schedule))
+
+
+def largest(value: float | Schedule) -> float:
+    """Return the largest value at any time."""
+    return value.largest if isinstance(value, Schedule) else value
 
 
 def plain(value: float | Schedule) -> float | str:

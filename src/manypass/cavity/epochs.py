@@ -32,13 +32,20 @@ class Epochs(Online):
     limit = 0  # of the steps at which averages are those of t = 0⁺
 
     def __init__(
-        self, problem: Problem, rule: Any, examples: Any, per: float, keep: Array, ends: Array
+        self,
+        problem: Problem,
+        rule: Any,
+        examples: Any,
+        per: float,
+        keep: Array,
+        ends: Array,
+        begin: NDArray[np.float32] | None = None,
     ) -> None:
         size = examples[0].size
         self.fixed, self.again = problem.sequence == "fixed", problem.sequence == "replacement"
         self.where, self.forces, self.when = np.full(size, -1), np.zeros(size), np.zeros(size)
         self.all, self.none = np.ones(size, bool), np.zeros(size, np.int64)
-        super().__init__(problem, rule, examples, per, keep, ends)
+        super().__init__(problem, rule, examples, per, keep, ends, begin)
 
     def step(self, t: float, z: NDArray[np.float32], before: Any, after: Any) -> float:
         """Go on to t; those learned after it see what is new then."""
@@ -106,6 +113,10 @@ class Batches(Epochs):
         return dict(zip(("R", "Q", "F2", "Et"), out, strict=True))
 
     limit = -1  # there is no t = 0⁺
+
+    def pace(self, low: float, high: float) -> tuple[float, float]:
+        """Rate and decay of a batch are those when it begins."""
+        return super().pace(low, low)
 
     def begin(self, learned: Any) -> None:
         """Learn the first batch."""

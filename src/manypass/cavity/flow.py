@@ -42,15 +42,17 @@ class Flow(Online):
         per: float,
         keep: Array,
         probes: NDArray[np.float32],
+        begin: NDArray[np.float32] | None = None,
         side: float = 0.0,
     ) -> None:
         self.owed, self.normals, self.side = np.zeros(examples[0].size), probes, side
         self.beside: list[Flow] = []
         if keep.size and not side:
             size = PROBE / math.sqrt(keep.size)
-            shared = (problem, rule, examples, per, keep, probes)
+            shared = (problem, rule, examples, per, keep, probes, begin)
             self.beside = [Flow(*shared, way) for way in (-size, size)]
-        super().__init__(problem, rule, examples, per if problem.temperature else math.inf, keep)
+        per = per if problem.temperature else math.inf
+        super().__init__(problem, rule, examples, per, keep, begin=begin)
 
     def step(self, t: float, z: NDArray[np.float32], before: Any, after: Any) -> float:
         """Go on to t, and those who are pushed as well."""
@@ -104,7 +106,7 @@ class Flow(Online):
             d = past.end[n] - past.begin[n]
             newest = sum(line_weights(self.v * d * (self.decay - self.m))[1:])
         *found, self.x, self.new = flow(
-            (R, self.m, self.v, self.pace(self.t, self.t)[0]),
+            (R, self.m, self.v, self._next_rate()),
             (past.z, past.e),
             (A, past.own(A, newest)),
             self.examples,
@@ -136,7 +138,8 @@ class Flow(Online):
 
     def _response(self, A: Array, lags: Array) -> Array:
         """Return A of earlier probes, in units of what they were."""
-        cells = np.flatnonzero(self.past.begin[: A.size] == self.past.end[: A.size])
+        flat = self.past.begin[: A.size] == self.past.end[: A.size]
+        cells = np.flatnonzero(flat)[self.begun :]
         return np.append(A[cells] / self.side, 1.0) if self.side else 0 * lags
 
 

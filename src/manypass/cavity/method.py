@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, memory, orders, results
+from manypass import checks, memory, orders, results, schedules
 from manypass.cavity import rest
 from manypass.cavity.dmft import SPLIT, sample, summary
 from manypass.cavity.plan import Plan, make_plan
@@ -315,7 +315,7 @@ class DMFT:
                 )
             return problem.batch_share * problem.teacher.alpha
         if problem.mode == "online":  # few are learned twice in a step
-            coarse = min(coarse, OFTEN * problem.data.alpha / problem.rate)
+            coarse = min(coarse, OFTEN * problem.data.alpha / schedules.largest(problem.rate))
         return min(self.dt, LARGEST * coarse) if self.dt else coarse
 
     def _threads(self, problem: Problem, plan: Plan, size: int) -> int:

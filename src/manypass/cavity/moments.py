@@ -109,7 +109,8 @@ def online(i, line, past, cells, examples, instants, last, rule, classify):  # t
                 F = v * force(x, aim, *parameters)
                 ek[n - 1] += F
                 x += b[n - 1] * F
-        F, rise, square = averaged(force, parameters, x, aim, spread if i else NONE, i + k)
+        spread = spread if i else max(spread, NONE)
+        F, rise, square = averaged(force, parameters, x, aim, spread, i + k)
         slope[old] += rise - m
         one[DRIVE] += y[k] * (F - m * h)
         one[SQUARE] += square

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
+from manypass import schedules
 from manypass.cavity import moments
 from manypass.cavity.grid import at
 from manypass.cavity.past import Past
@@ -39,28 +40,38 @@ class Online:
         per: float,
         keep: Array,
         ends: Array | None = None,
+        begin: NDArray[np.float32] | None = None,
     ) -> None:
         self.problem, self.rule, self.examples, self.keep = problem, rule, examples, keep
         y, target = examples
         known = np.stack([np.ones(y.size), y, target], axis=1)
         self.ends = np.zeros(0) if ends is None else ends
         self.past = Past(problem.data.alpha, known, per, keep.size, epochs=ends is not None)
+        self.breaks = schedules.breaks(problem.rate, problem.decay)
         self.v, self.decay = self.pace(0.0, 0.0)
         self.last = np.zeros(y.size)
-        self.t = self.d = self.m = self.R = 0.0
+        self.t = self.d = self.m = 0.0
+        self.R = problem.start.R if problem.start else 0.0
+        if begin is not None and problem.start and problem.start.c:
+            self.past.start_from(begin, math.sqrt(problem.start.c))
+        self.begun = self.past.count
         self.new = np.zeros(y.size, np.float32)  # forces learned right after now
         self.pair = 0.0  # ⟨F f⟩ of the newest cell
         self.C, self.G = np.zeros((2, keep.size, keep.size))
         self.kept = np.zeros(keep.size)
         none = np.zeros(y.size, np.int64)
         self.curves: list[tuple[float, ...]] = []
-        look = self._look(0.0, np.zeros(0), (none, none))
-        self.one = self.before = look[0]  # ⟨yF⟩ − mR, F2, E_t now and a step before
-        self._record(np.zeros(0))
+        A = self.past.rows[0, : self.begun].copy()
+        one, E, P, *_ = self._look(self.R, A, (none, none))
+        self.m = self._regress(self.R, A, one, E) if self.R or self.begun else 0.0
+        self.past.rows[1:5, : self.begun] = E, E, P, P
+        self.one = self.before = one  # ⟨yF⟩ − mR, F2, E_t now and a step before
+        self._record(A)
 
     def pace(self, low: float, high: float) -> tuple[float, float]:
-        """Mean rate and decay of a step."""
-        return self.problem.rate, self.problem.decay
+        """Rate and decay in the middle of a step, which a break of a schedule would end."""
+        middle = (low + min([high, *(b for b in self.breaks if b > low)])) / 2
+        return float(self.problem.v(middle)), float(self.problem.decays(middle))
 
     def step(self, t: float, z: NDArray[np.float32], before: Any, after: Any) -> float:
         """Go on to t, with new normals; return Q or ⟨F²⟩, whichever is larger.
@@ -154,7 +165,7 @@ class Online:
         newest = A[n] / past.L[n, n] if A.size else 0.0
         *found, self.x, self.new = moments.online(
             len(self.curves),
-            (self.t, R, self.m, self.v, self.pace(self.t, self.t)[0]),
+            (self.t, R, self.m, self.v, self._next_rate()),
             (past.z, past.e),
             (A, past.own(A, newest), past.begin[: A.size]),
             self.examples,
@@ -164,6 +175,12 @@ class Online:
             self.problem.data.task == "classification",
         )
         return found
+
+    def _next_rate(self) -> float:
+        """Rate in the next step, which will be about as long as this one."""
+        n = self.past.count - 1
+        d = self.past.end[n] - self.past.begin[n] if n >= 0 else 0.0
+        return self.pace(self.t, self.t + d)[0]
 
     def _record(self, A: Array) -> None:
         """Keep the curves and, at a time that was asked for, C and G."""
@@ -179,11 +196,12 @@ class Online:
     def _response(self, A: Array, lags: Array) -> Array:
         """G at given lags: it is smooth in log(Δ + lag) between the middles of the cells."""
         n, past = A.size, self.past
-        if n < 2:
-            return np.where(lags > 0, past.response(A), 1.0) if n else np.ones(lags.size)
-        middles = (past.begin[:n] + past.end[:n]) / 2
+        G = past.response(A)[self.begun :][::-1]
+        if G.size < 2:
+            return np.where(lags > 0, G, 1.0) if G.size else np.ones(lags.size)
+        middles = (past.begin[self.begun : n] + past.end[self.begun : n]) / 2
         lag = np.append(self.t - middles[::-1], self.t)
-        scale, G = np.log(lag + self.t - past.begin[n - 1]), past.response(A)[::-1]
+        scale = np.log(lag + self.t - past.begin[n - 1])
         first = G[-1] + (G[-1] - G[-2]) * (scale[-1] - scale[-2]) / (scale[-2] - scale[-3])
         scale = np.append(np.log(self.t - past.begin[n - 1]), scale)
         spline = CubicSpline(scale, [1.0, *G, first])

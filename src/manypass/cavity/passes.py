@@ -49,7 +49,8 @@ def epoch(i, line, past, cells, examples, instants, present, last, rule, classif
         old = np.searchsorted(begin, last[k])  # cells that began before
         h, x, rest = heard(R, y[k], zk, ek, a, b, old)
         spread = fresh[old]
-        F, rise, square = averaged(force, parameters, x, aim, spread if i else NONE, i + k)
+        spread = spread if i else max(spread, NONE)
+        F, rise, square = averaged(force, parameters, x, aim, spread, i + k)
         if who[k]:
             count += 1
             slope[old] += rise - m

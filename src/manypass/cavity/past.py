@@ -47,6 +47,12 @@ class Past:
         self.L, self.rows = np.zeros((16, 16)), np.zeros((5 + kept, 16))
         self.sources = slice(5 + kept, None)
 
+    def start_from(self, z: NDArray[np.float32], size: float) -> None:
+        """Put weights of a given size, of which the teacher knows nothing, before all pushes."""
+        self.append(z, z * 0, 0.0, 0.0)
+        self.L[0, 0] = self.rows[0, 0] = size
+        self.first, self.rows[self.sources] = 1, 0.0
+
     def append(
         self, z: NDArray[np.float32], f: NDArray[np.float32], begin: float, end: float
     ) -> None:

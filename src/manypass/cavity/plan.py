@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from manypass import schedules
 from manypass.cavity.settling import fastest
 from manypass.checks import Array
 from manypass.ensemble import Measured
@@ -65,10 +66,10 @@ class Clock:
         return np.array(out)
 
 
-def epochs(clock: Clock, step: float, alpha: float, end: float, keep: Array) -> Grid:
-    """Every epoch has the same grid; what is kept is on it."""
+def epochs(clock: Clock, step: float, alpha: float, end: float, keep: Array, breaks: Array) -> Grid:
+    """Every epoch has the same grid; what is kept is on it, and breaks of schedules."""
     count = math.ceil(end / alpha * (1 - 1e-9))
-    starts, stops = alpha * np.arange(count), np.append(keep, end)
+    starts, stops = alpha * np.arange(count), np.concatenate([keep, breaks, [end]])
     phases = np.unique(np.round(np.append(stops / alpha % 1.0, 1.0), 9))
     step, fewest = min(step, alpha / IN_EPOCH), 1 if keep.size else 4
     phases = clock.times(step, alpha * phases[phases > 0], fewest)
@@ -117,21 +118,22 @@ def make_plan(
     clock, alpha, order = Clock(START / fastest(problem)), problem.teacher.alpha, problem.sequence
     end = max(float(t[-1]), 1e-6 * clock.start)  # only t = 0 asked for
     keep = t if "C" in names else np.zeros(0)
+    breaks = np.array([b for b in schedules.breaks(problem.rate, problem.decay) if b < end])
     shuffled = order != "replacement" and not problem.batch_share
     steps = math.ceil(end / (min(dt, alpha / IN_EPOCH) if shuffled else dt) * (1 - 1e-9))
     if steps > MOST_STEPS:
         why = f" (at least {IN_EPOCH} in every epoch)" if shuffled else ""
         raise ValueError(
-            f"at `alpha` = {alpha:g}, `rate` = {problem.rate:g} there are {steps} time steps of "
-            f"{dt:.3g}{why} up to t = {end:g}, more than {MOST_STEPS}: take earlier "
+            f"at `alpha` = {alpha:g}, `rate` = {schedules.plain(problem.rate)} there are {steps} "
+            f"time steps of {dt:.3g}{why} up to t = {end:g}, more than {MOST_STEPS}: take earlier "
             f"`times`, or a `dt` that is larger (up to 2.5 times what is chosen without one)"
         )
     if problem.batch_share:
         grid = batches(problem, end)
     elif shuffled:
-        grid = epochs(clock, dt, alpha, end, keep)
+        grid = epochs(clock, dt, alpha, end, keep, breaks)
     else:
-        grid = Grid(clock.times(dt, np.append(keep, end)), keep)
+        grid = Grid(clock.times(dt, np.concatenate([keep, breaks, [end]])), keep)
     widest = WIDEST["batches" if problem.batch_share else order]
     in_turn = grid.longest if order == "fixed" else 0
     return Plan(t, grid, clock, tuple(names), finish, widest, in_turn)

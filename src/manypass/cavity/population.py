@@ -60,6 +60,7 @@ def lead_parts(
         make = partial(Epochs, ends=grid.ends)
     if problem.batch_share:
         make = partial(Batches, ends=grid.ends)
+    begin = rng.standard_normal(size, dtype=np.float32) if problem.start else None
     if problem.mode == "batch":
         instants = Always(size, problem.data.alpha)
         probes = rng.standard_normal((grid.keep.size, size), dtype=np.float32)
@@ -67,7 +68,9 @@ def lead_parts(
     for part, wide in zip(parts, widest, strict=True):
         if problem.mode == "batch":
             make = partial(Flow, probes=probes[:, part])
-        runs.append(make(problem, rule, tuple(e[part] for e in examples), wide, grid.keep))
+        mine = tuple(e[part] for e in examples)
+        first = None if begin is None else begin[part]
+        runs.append(make(problem, rule, mine, wide, grid.keep, begin=first))
     if problem.batch_share:
         lead_steps(runs, parts, grid.t, instants, rng)
     else:

@@ -29,7 +29,8 @@ def rests(problem: Problem) -> bool:
     """
     force = problem.rule.force
     targets = _targets(problem)
-    return problem.temperature == 0 and all(
+    moved = problem.temperature > 0 or (problem.start is not None and problem.start.Q > 0)
+    return not moved and all(
         float(force(0.0, target)) == 0
         and max(abs(float(force(x, target))) for x in (-NEAR, NEAR)) < 1e3 * NEAR
         for target in targets
@@ -49,6 +50,11 @@ def values(problem: Problem, t: Array, two_time: bool = False) -> Measured:
             )
         lag = np.subtract.outer(t, t)
         found["C"] = 0 * lag
+        if problem.scheduled:
+            raise ValueError(
+                f"with `rule` {problem.rule!r} nothing is learned from J = 0: G (`two_time`) is "
+                f"given for a constant rate and decay"
+            )
         decay = problem.rate * problem.decay
         found["G"] = np.where(lag >= 0, np.exp(-decay * np.maximum(lag, 0)), 0.0)
     return found | {f"{name}_se": 0 * value for name, value in found.items()}

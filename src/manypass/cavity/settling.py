@@ -7,6 +7,7 @@ import math
 import numpy as np
 import xarray as xr
 
+from manypass import schedules
 from manypass.cavity.smooth import TARGETS
 from manypass.ensemble import Measured
 from manypass.observables import generalization_error
@@ -41,4 +42,5 @@ def fastest(problem: Problem) -> float:
     ]
     steepest = max(np.sqrt(np.mean(np.square(rises))), 0.05)
     edge = (1 + 1 / math.sqrt(problem.data.alpha)) ** 2
-    return problem.rate * (problem.decay + float(steepest) * edge)
+    rate, decay = schedules.largest(problem.rate), schedules.largest(problem.decay)
+    return rate * (decay + float(steepest) * edge)

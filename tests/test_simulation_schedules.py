@@ -288,6 +288,33 @@ def test_steady_states_of_the_same_dynamics(data, sequence, changes):
         assert_allclose(one.F2, cycle.F2.mean(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("changes", [{"batch_size": 3}, {"momentum": 0.5}, {"rate": EVERY[4]}])
+def test_averaged_weights_are_the_mean_of_all_steps(changes):
+    given = problem(**{"start": mp.Start(0.3, 0.8)} | changes)
+    at_once, path, total = sampled(given).network(), sampled(given).network(), np.zeros(20)
+    step = given.batch_size / 20
+    at_once.advance(10 * step)
+    path.advance(10 * step)
+    assert at_once.advance(30 * step, total) == pytest.approx(20 * step)
+    summed = np.zeros(20)
+    for k in range(11, 31):
+        path.advance(k * step)
+        summed += path.J
+    assert_allclose(total, step * summed, rtol=1e-10)
+
+
+@pytest.mark.parametrize("changes", [{}, {"batch_size": 5, "rate": "steps:0:4:0.5:2"}], ids=str)
+def test_the_response_of_weights_that_only_decay(changes):
+    """Hebbian learning: G(t,s) = Π(1 − vλ/N) over the steps from s to t."""
+    given = problem(rule=mp.Hebbian(), **{"rate": EVERY[4], "decay": EVERY[0]} | changes)
+    method, t = mp.Simulation(n=20, samples=1, response=True), np.array([0.25, 0.5, 1.0, 2.0])
+    G = mp.solve(given, t, method, two_time=True).G.values
+    times = np.arange(40 // given.batch_size) * given.batch_size / 20
+    keep = np.cumprod([1.0, *(1 - given.v(times) * given.decays(times) / 20)])
+    at = keep[np.rint(t * 20 / given.batch_size).astype(int)]
+    assert_allclose(G, np.tril(at[:, None] / at), atol=1e-7)
+
+
 @DATA
 def test_no_steady_state_while_the_rate_changes(data):
     for changes in ({"rate": "cosine:1:0.1:2"}, {"decay": "steps:0:1:2:0.5"}):

@@ -78,7 +78,8 @@ def drawing(kind: str, p: int, rng: np.random.Generator) -> Callable[[int], Indi
 
 def pace(problem: Problem, n: int, t: Array) -> Array:
     """v/N and 1 − vλ/N at times t (2 × times)."""
-    v, drags = problem.v(t), problem.v(t) * problem.decays(t)
+    v = problem.v(t)
+    drags = v * problem.decays(t)
     if drags.max() >= n:
         worst = int(drags.argmax())
         raise ValueError(f"`n` = {n} must exceed rate·decay, {drags[worst]:g} at t = {t[worst]:g}")

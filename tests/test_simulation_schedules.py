@@ -394,3 +394,31 @@ def test_small_batches_and_momentum_are_another_rate_at_large_n(changes):
     assert (sigma < 0.0028 * np.array([exact[name] for name in names])).all()  # 1 % would be seen
     assert np.abs(limit / sigma).max() < 3.5
     assert np.sqrt(np.mean((limit / sigma) ** 2)) < 1.6
+
+
+@pytest.mark.physics
+@pytest.mark.parametrize(
+    ("changes", "n", "samples"),
+    [
+        ({"rate": "cosine:1.5:0.1:3", "decay": "steps:0:0.1:1.5:0.6"}, 200, 1500),
+        ({"rate": "warmup:0.8:inverse:1.4:2", "temperature": 0.1}, 200, 1500),
+        ({"rate": "exponential:2:1.5", "temperature": 0.1, "mode": "batch"}, 100, 1500),
+    ],
+    ids=lambda value: value.get("mode", value["rate"]) if isinstance(value, dict) else "",
+)
+def test_schedules_and_starts_against_the_exact_theory(changes, n, samples):
+    """z-scores of what two sizes extrapolate to; corrections are of order 1/N."""
+    start = mp.Start(0.4, 1.2)
+    given = mp.Problem(mp.Teacher(1.5, noise=0.3), mp.Adaline(), start=start, **changes)
+    times = [1.0, 2.0, 4.0]
+    small, large = (
+        mp.solve(given, times, mp.Simulation(n=size, samples=samples, seed=size))
+        for size in (n, 2 * n)
+    )
+    exact, z = mp.solve(given, times, mp.Exact()), []
+    for name in ("R", "Q", "F2"):
+        error = np.hypot(2 * large[f"{name}_se"], small[f"{name}_se"])
+        assert float((error / exact[name]).max()) < 0.006, name  # 2 % would be seen
+        z += ((2 * large[name] - small[name] - exact[name]) / error).values.tolist()
+    assert np.abs(z).max() < 3.5
+    assert np.sqrt(np.mean(np.square(z))) < 1.8

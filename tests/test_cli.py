@@ -298,6 +298,11 @@ BAD = [
         ["solve", *FLAGS, "--times", "0:1:-3"],
         "--times must be t1,t2,... or first:last:count with at most 1000000 times, got '0:1:-3'",
     ),
+    (["solve", *FLAGS, "--times", ""], "--times must be t1,t2,... or first:last:count"),
+    (["solve", *FLAGS, "--rule", ""], "--rule must be one of"),
+    (["solve", "--rate", "1", "--data", "", "--target", "y"], "--data must end in .csv"),
+    (["solve", "", *FLAGS], "cannot read"),
+    (["solve", *FLAGS, "--seed", "some"], "argument --seed: invalid seed value: 'some'"),
     (["solve", *FLAGS, "--method", "magic"], "argument --method: invalid choice: 'magic'"),
     (["solve", *FLAGS, "--out", "x.txt"], "--out must end in .nc, .csv, .json, got 'x.txt'"),
     (["solve", *FLAGS, "--out", "no/such/x.nc"], "--out: no folder 'no/such'"),
@@ -381,6 +386,7 @@ def test_a_warning_is_one_line_too():
         (TOML.replace("alpha", "beta"), "`beta` is not a field of data"),
         (TOML.replace("{ alpha = 1.2 }", "{}"), "`alpha` is missing"),
         (TOML + "alpha = 1.2\n", "`alpha` belongs to `data`: data = { alpha = 1.2 }"),
+        (TOML.replace('rule = "adaline"', ""), "`rule` is missing: a problem needs data, rule"),
         (TOML.replace('"adaline"', "7"), "`rule` must be a name or a table with a `name`, got 7"),
     ],
 )
@@ -390,6 +396,16 @@ def test_bad_files_name_the_key(tmp_path, capsys, text, words):
         main(["solve", str(tmp_path / "p.toml")])
     assert stop.value.code == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_drawn_seed_is_told(tmp_path, capsys):
+    ask = ["solve", *FLAGS, "--times", "1", "--method", "simulation", "--n", "20", "--samples", "3"]
+    main([*ask, "--seed", "none", "--out", str(tmp_path / "x.nc")])
+    drawn = capsys.readouterr()
+    seed = re.fullmatch(r"manypass: drawn: --seed (\d+)\n", drawn.err)[1]
+    assert mp.load(tmp_path / "x.nc").attrs["seed"] == int(seed)
+    main([*ask, "--seed", seed])
+    assert capsys.readouterr().out == drawn.out
 
 
 def test_runs_as_a_module_without_a_traceback():

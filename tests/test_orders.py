@@ -99,7 +99,8 @@ def test_orders_are_swept():
 def test_orders_in_plans(tmp_path):
     from manypass.sweeps.plan import read_plan
 
-    text = 'rate = 0.9\nbatch_share = 0.5\nmethod = { name = "simulation", n = 20, samples = 2 }\n'
+    text = 'rule = "adaline"\nrate = 0.9\nbatch_share = 0.5\n'
+    text += 'method = { name = "simulation", n = 20, samples = 2 }\n'
     text += 'times = [1.2]\ndata = { alpha = 1.2 }\n[sweep]\nsequence = ["fixed", "reshuffled"]\n'
     (tmp_path / "plan.toml").write_text(text)
     plan = read_plan(tmp_path / "plan.toml")

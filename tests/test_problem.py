@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -125,6 +126,44 @@ def test_what_is_masked_is_not_taken():
         with pytest.raises(ValueError, match=f"`{name}` must have no masked entries"):
             ask(hidden)
         ask(shown)
+
+
+@pytest.mark.parametrize("wrap", [np.array, np.float32, xr.DataArray], ids=lambda w: w.__name__)
+def test_a_number_may_come_as_a_0d_array(wrap):
+    found = mp.Problem(mp.Teacher(wrap(1.5)), mp.Adatron(kappa=wrap(0.5)), rate=wrap(2.0))
+    assert found.to_dict() == mp.Problem(mp.Teacher(1.5), mp.Adatron(0.5), rate=2.0).to_dict()
+    assert type(found.rate) is float
+    assert mp.steady_state(GOOD, window=wrap(2.0)).identical(mp.steady_state(GOOD, window=2.0))
+    whole = wrap(20).astype(int)
+    method = mp.Simulation(n=whole, samples=whole, response=np.array(True))
+    assert method == mp.Simulation(n=20, samples=20, response=True)
+    assert [type(value) for value in (method.n, method.response)] == [int, bool]
+    assert mp.Grid(GOOD, rate=[wrap(1.0), wrap(2.0)]).axes == {("rate",): [(1.0,), (2.0,)]}
+
+
+def test_what_best_finds_can_be_put_into_the_problem():
+    found = mp.best(GOOD, over="decay", progress=False)
+    assert GOOD.replace(decay=found.best_decay).decay == found.best_decay.item()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([1.0]),
+        np.ma.masked,
+        np.array(True),
+        np.array("1"),
+        np.timedelta64(1, "s"),
+        np.array(5, "m8[ns]"),
+        xr.DataArray([1.0, 2.0]),
+    ],
+    ids=repr,
+)
+def test_other_arrays_are_no_numbers(value):
+    with pytest.raises(ValueError, match="`rate` must be a number from"):
+        GOOD.replace(rate=value)
+    with pytest.raises(ValueError, match="`n` must be a whole number from"):
+        mp.Simulation(n=value)
 
 
 @pytest.mark.parametrize("window", [-1, np.nan, np.inf, "2", None])

@@ -16,6 +16,7 @@ from manypass.sweeps.points import Point, opened, seal, unseal
 from manypass.sweeps.run import closing_table
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+ON_DATA = PROBLEM.replace(data=mp.Dataset([[1.0, 0.5], [0.3, 2.0], [0.7, 0.1]], [1.0, -1.0, 1.0]))
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +69,14 @@ def test_fields_of_method_rule_and_window_and_fields_that_change_together(thread
 
 
 def test_one_bad_point_has_its_reason_and_the_others_their_answer(threads, tmp_path):
-    grid = mp.Grid(PROBLEM, rate=[1.0, 3.2, 4.0, -1.0])
+    steps = [(rate, "online", "replacement") for rate in (1.0, 3.2, 4.0)]
+    steps.append((5.0, "batch", "fixed"))  # each is a value, together they make no problem
+    grid = mp.Grid(PROBLEM, {("rate", "mode", "sequence"): steps})
     found = mp.sweep(grid, executor=threads, out=tmp_path)
     assert np.isfinite(found.Eg[0])
     assert np.isnan(found.Eg[1:]).all()
     assert "v_c = 3.09178" in found.error.values[1]
-    assert found.error.values[3].startswith("`rate` must be")
+    assert found.error.values[3].startswith("`mode` = 'batch' is the limit")
     table = closing_table(mp.load(tmp_path / "sweep.nc"))
     assert table[0] == "3 of 4 points have no answer:"
     assert table[1].startswith("  2 such as rate = 3.2: no steady state")
@@ -81,7 +84,8 @@ def test_one_bad_point_has_its_reason_and_the_others_their_answer(threads, tmp_p
 
 def test_a_sweep_without_any_answer_says_so(tmp_path, capsys):
     plan = tmp_path / "plan.toml"
-    plan.write_text("decay = 0.8\ndata = { alpha = 1.2 }\n[sweep]\nrate = [4.0, 5.0]\n")
+    text = "rule = 'adaline'\ndecay = 0.8\ndata = { alpha = 1.2 }\n"
+    plan.write_text(f"{text}[sweep]\nrate = [4.0, 5.0]\n")
     with pytest.raises(SystemExit) as stop:
         main(["sweep", str(plan), "--out", str(tmp_path / "out"), "--workers", "1"])
     assert stop.value.code == 1
@@ -203,12 +207,20 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
         (lambda: mp.Grid(PROBLEM, {"rate": range(10**4), "decay": range(10**4)}), "1e\\+08 points"),
         (lambda: mp.Grid(PROBLEM, {3: [1]}), "`axes` must map fields or tuples of fields, got 3"),
         *(
-            (lambda value=value: mp.Grid(PROBLEM, rate=[1.0, value]), "`rate` must be swept over")
-            for value in ("a", True, np.nan, [1, 2], None)
+            (lambda value=value: mp.Grid(PROBLEM, rate=[1.0, value]), "`rate` must be a number")
+            for value in ("a", True, np.nan, [1, 2], None, -1.0)
         ),
+        (lambda: mp.Grid(PROBLEM, foo=[1]), "`foo` cannot be swept: choose from accuracy, alpha"),
+        (lambda: mp.Grid(PROBLEM, kappa=[1]), "`kappa` cannot be swept: choose from"),
+        (lambda: mp.Grid(PROBLEM, mode=["on"]), "`mode` must be one of"),
+        (lambda: mp.Grid(PROBLEM, rule=["adaline"]), "`rule` must be a rule such as"),
+        (lambda: mp.Grid(PROBLEM, method=["x"]), "`method` must be 'auto'"),
+        (lambda: mp.Grid(PROBLEM, window=[-1]), "`window` must be a number from 0"),
+        (lambda: mp.Grid(PROBLEM, rule=[mp.Adatron()], kappa=["x"]), "`kappa` must be a number"),
+        (lambda: mp.Grid(PROBLEM, n=[1.5]), "`n` must be a whole number"),
+        (lambda: mp.Grid(ON_DATA, alpha=[1.0]), "`alpha` cannot be swept"),
         (lambda: mp.Grid("x", rate=[1]), "`problem` must be a Problem"),
         (lambda: mp.sweep(PROBLEM), "`grid` must be a Grid"),
-        (lambda: mp.sweep(mp.Grid(PROBLEM, kappa=[1])), "`kappa` cannot be swept: choose from"),
         (lambda: mp.sweep(mp.Grid(PROBLEM, n=[1])), "`n` cannot be swept"),
         (
             lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), "exakt"),

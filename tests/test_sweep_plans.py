@@ -28,6 +28,9 @@ def test_bad_places(tmp_path, capsys, monkeypatch, flags, message):
 BAD_PLANS = [
     ("rate = ", "is not a TOML file"),
     ("rate = 1", "has no table [sweep]"),
+    ("rate = 1\ndata = {alpha = 1}\n[sweep]\n", "plan.toml has no table [sweep] that names"),
+    ("rate = 1\ndata = {alpha = 1}\n[sweep]\ntogether = []", "has no table [sweep] that names"),
+    ("rate = 1\ndata = {alpha = 1}\n[sweep]\ndecay = [1, 2]", "`rule` is missing: a problem"),
     ("data = {alpha = 1}\n[sweep]\nrate = 5", "`rate` must be a list or { from"),
     ("data = {alpha = 1}\n[sweep]\nrate = {from = 0, to = 1, count = 3, scale = 'log'}", "above 0"),
     ("data = {alpha = 1}\n[sweep]\nrate = {from = 1, to = 2, count = 2.5}", "a whole count"),
@@ -50,7 +53,7 @@ BAD_PLANS = [
 
 @pytest.mark.parametrize(("text", "message"), BAD_PLANS)
 def test_bad_plans(tmp_path, capsys, text, message):
-    (tmp_path / "plan.toml").write_text(text)
+    (tmp_path / "plan.toml").write_text(text if "rule" in message else "rule = 'adaline'\n" + text)
     with pytest.raises(SystemExit) as stop:
         main(["sweep", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out")])
     assert stop.value.code == 2

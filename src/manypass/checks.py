@@ -14,10 +14,22 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
+def bare(value: Any) -> Any:
+    """Return what a scalar or a 0-d array of numpy or xarray holds, anything else as it is."""
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    held = kind in ("b", "i", "u", "f", "U") and getattr(value, "ndim", None) == 0
+    return value.item() if held and not np.ma.is_masked(value) else value
+
+
+def is_real(value: Any) -> bool:
+    """Whether this is a real number; numpy takes a span of time for a whole one."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_ | np.timedelta64)
+
+
 def number(name: str, value: Any, low: float, high: float, *, or_zero: bool = False) -> float:
     """Return `value` as a float if it is a real number in [low, high], or 0 if allowed."""
-    real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not (real and (low <= value <= high or (or_zero and value == 0))):
+    value = bare(value)
+    if not (is_real(value) and (low <= value <= high or (or_zero and value == 0))):
         zero = "0 or " if or_zero else ""
         raise ValueError(f"`{name}` must be {zero}a number from {low:g} to {high:g}, got {value!r}")
     return float(value)
@@ -25,7 +37,8 @@ def number(name: str, value: Any, low: float, high: float, *, or_zero: bool = Fa
 
 def count(name: str, value: Any, low: int, high: int) -> int:
     """Return `value` as an int if it is a whole number in [low, high]."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    value = bare(value)
+    whole = isinstance(value, int) and not isinstance(value, bool)
     if not (whole and low <= value <= high):
         raise ValueError(f"`{name}` must be a whole number from {low} to {high}, got {value!r}")
     return int(value)
@@ -33,9 +46,10 @@ def count(name: str, value: Any, low: int, high: int) -> int:
 
 def flag(name: str, value: Any) -> bool:
     """Return `value` as a bool if it is one: "no" would count as True."""
-    if not isinstance(value, bool | np.bool_):
+    value = bare(value)
+    if not isinstance(value, bool):
         raise ValueError(f"`{name}` must be True or False, got {value!r:.60}")
-    return bool(value)
+    return value
 
 
 def seed(name: str, value: Any) -> int:
@@ -46,9 +60,8 @@ def seed(name: str, value: Any) -> int:
 def plain(settings: Any) -> None:
     """Turn numpy's and other numbers in a frozen dataclass into Python's, which files can hold."""
     for field in fields(settings):
-        value = getattr(settings, field.name)
-        value = value.item() if isinstance(value, np.generic) else value
-        value = float(value) if isinstance(value, Real) and not isinstance(value, int) else value
+        value = bare(getattr(settings, field.name))
+        value = float(value) if is_real(value) and not isinstance(value, int) else value
         object.__setattr__(settings, field.name, value)
 
 

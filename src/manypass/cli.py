@@ -22,7 +22,7 @@ from manypass.commands import (
     run_steady,
     run_sweep,
 )
-from manypass.flags import fail, method_flags, problem_flags
+from manypass.flags import fail, method_flags, problem_flags, seed_flag
 
 FLAG_NAMES = {"path": "data"}  # where a flag is called otherwise than its argument
 QUOTE = "'"
@@ -182,14 +182,14 @@ def parser() -> Parser:
         default="F2_test",
         help="what to minimise: F2_test, the mean squared error (default), or Eg, the error rate",
     )
-    advice.add_argument("--seed", type=int, default=0, help="of the share held out (default: 0)")
+    seed_flag(advice, 0, "of the share held out (default: 0); none draws one")
     advice.add_argument("--out", help="write the numbers as .nc, .csv or .json")
 
     text = "The paper's figures 1 to 4, a fifth for Adatron, a sixth of the orders; by default all."
     again = command("reproduce", run_reproduce, text)
     again.add_argument("figures", nargs="*", type=int, help="figure numbers")
     again.add_argument("--quick", action="store_true", help="a coarse version, in seconds")
-    again.add_argument("--seed", type=int, default=0, help="(default: %(default)s)")
+    seed_flag(again, 0, "(default: 0); none draws one")
     again.add_argument("--out", default="figures", help="folder to write to (default: %(default)s)")
 
     page = command("explore", run_explore, "A page on this machine: learning curves to play with.")

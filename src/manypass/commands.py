@@ -53,7 +53,7 @@ def run_solve(arguments: argparse.Namespace) -> None:
     problem = read_problem(arguments)
     given = getattr(problem.data, "p", None)  # a Dataset: a pass over it takes alpha
     usual = f"0:{5 * problem.data.alpha:.6g}:161" if given else "0:8:161"
-    times = read_times(arguments.times or usual)
+    times = read_times(usual if arguments.times is None else arguments.times)
     from manypass import verbs
 
     method, progress = read_method(arguments, problem), sys.stderr.isatty()
@@ -165,7 +165,7 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     plan = read_plan(arguments.plan)
     if arguments.slurm is not None:
         place: Any = clusters.slurm(arguments.slurm, plan.slurm)
-    elif arguments.cluster:
+    elif arguments.cluster is not None:
         place = clusters.running(arguments.cluster)
     else:
         place = nullcontext()

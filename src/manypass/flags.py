@@ -58,7 +58,10 @@ def problem_flags() -> argparse.ArgumentParser:
         "problem", nargs="?", help="TOML file with the problem; flags override its keys"
     )
     group = flags.add_argument_group("problem")
-    group.add_argument("--rule", help="adaline, hebbian, adatron, perceptron, logistic or huber")
+    group.add_argument(
+        "--rule",
+        help="adaline (default), hebbian, adatron, perceptron, logistic or huber",
+    )
     group.add_argument("--alpha", type=float, help="examples per weight, p/N")
     group.add_argument(
         "--rate",
@@ -138,6 +141,21 @@ def _columns(text: str) -> list[str]:
     return text.split(",")
 
 
+def seed_flag(group: Any, default: int | None, text: str) -> None:
+    """Add --seed: a number, or none for one that is drawn, and told for another time."""
+
+    def seed(typed: str) -> int:
+        if typed.lower() != "none":
+            return int(typed)
+        import secrets
+
+        drawn = secrets.randbits(53)
+        print(f"manypass: drawn: --seed {drawn}", file=sys.stderr)
+        return drawn
+
+    group.add_argument("--seed", type=seed, default=default, help=text)
+
+
 def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
     """Add the method and its settings."""
     group = command.add_argument_group("method")
@@ -168,7 +186,7 @@ def method_flags(command: argparse.ArgumentParser, *choices: str) -> None:
         default=None,
         help="exact, with --data: an approximation for many columns",
     )
-    group.add_argument("--seed", type=int, help="same seed, same numbers (default: 0)")
+    seed_flag(group, None, "same seed, same numbers (default: 0); none draws one")
     group.add_argument(
         "--precision", help="simulation: float64 (default) or float32 (default on a card)"
     )
@@ -229,7 +247,7 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
     import tomllib
 
     entries: dict[str, Any] = {}
-    if arguments.problem:
+    if arguments.problem is not None:
         try:
             entries = tomllib.loads(Path(arguments.problem).read_text(encoding="utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -243,10 +261,15 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
         typed = {k: v for k in names if (v := getattr(arguments, k)) is not None}
         return {**table, **typed} if isinstance(table, dict) else table
 
-    rule = arguments.rule or entries.get("rule", "adaline")
-    rule = overlay({"name": rule} if isinstance(rule, str) else rule, RULE_FLAGS)
+    if arguments.rule is not None:
+        entries["rule"] = arguments.rule
+    elif arguments.problem is None:
+        entries["rule"] = "adaline"
+    if "rule" in entries:
+        rule = entries["rule"]
+        entries["rule"] = overlay({"name": rule} if isinstance(rule, str) else rule, RULE_FLAGS)
     data = entries.get("data", {})
-    own = arguments.path or (isinstance(data, dict) and "path" in data)
+    own = arguments.path is not None or (isinstance(data, dict) and "path" in data)
     if own and not (isinstance(data, dict) and "path" in data):
         data = {}  # a file of examples instead of the file's teacher
     for flag in ("alpha", "noise") if own else FILE_ONLY:
@@ -254,7 +277,7 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
             why = "describes a teacher, not --data" if own else "needs --data"
             raise ValueError(f"--{flag.replace('_', '-')} (got {value!r}) {why}")
     data = overlay(data, FILE_FLAGS if own else DATA_FLAGS)
-    merged: dict[str, Any] = overlay(entries, PROBLEM_FLAGS) | {"rule": rule, "data": data}
+    merged: dict[str, Any] = overlay(entries, PROBLEM_FLAGS) | {"data": data}
     return merged
 
 

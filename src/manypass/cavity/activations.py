@@ -61,7 +61,7 @@ def activations(
     True
     """
     time = _checked_time(checked(problem), time)
-    checks.count("samples", samples, 1, 10**9)
+    samples = checks.count("samples", samples, 1, 10**9)
     seed = checks.seed("seed", seed)
     if isinstance(source, str) and source in ("dmft", "simulation"):
         from manypass.verbs import named
@@ -136,7 +136,7 @@ def activation_density(
     y, target = checks.number("y", y, -1e3, 1e3), checks.number("target", target, -1e3, 1e3)
     if problem.data.task == "classification" and abs(target) != 1:
         raise ValueError(f"`target` must be -1 or 1 for classification, got {target:g}")
-    checks.count("samples", samples, 1, 10**9)
+    samples = checks.count("samples", samples, 1, 10**9)
     seed = checks.seed("seed", seed)
     if isinstance(problem.rule, Hebbian):
         density = _hebbian_density(problem, time, points, y, target)

@@ -106,6 +106,7 @@ def advise(
     passes = checks.count("passes", passes, 1, 10**6)
     checks.choice("objective", objective, OBJECTIVES)
     seed = checks.seed("seed", seed)
+    holdout = checks.number("holdout", holdout, 0.01, 0.9)
     kept = trained_on(problem, holdout, seed)
     batch_size = checks.count("batch_size", batch_size, 1, data_of(kept).p)  # not what is held out
     with calm(data):

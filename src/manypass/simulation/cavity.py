@@ -57,9 +57,8 @@ def cavity_experiment(
     """
     t = checks.increasing("times", times, results.LATEST)
     checked(problem)
-    checks.count("n", n, 2, 10**6)
-    checks.count("stimuli", stimuli, 1, 10**6)
-    checks.number("stimulus", stimulus, 1e-12, 1e3)
+    n, stimuli = checks.count("n", n, 2, 10**6), checks.count("stimuli", stimuli, 1, 10**6)
+    stimulus = checks.number("stimulus", stimulus, 1e-12, 1e3)
     seed = checks.seed("seed", seed)
     problem = orders.require(problem, "cavity_experiment")
     p = round(problem.teacher.alpha * n)

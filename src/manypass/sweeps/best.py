@@ -70,6 +70,9 @@ def best(
     5.0
     """
     checked(problem)
+    window = checks.number("window", window, 0, results.LATEST)
+    if not isinstance(at, str) or at != "steady":
+        at = checks.number("at", at, 1e-9, results.LATEST)
     bounds = _bounds(problem, over, at)
     if window and (at != "steady" or "time" in bounds):
         raise ValueError(f"`window` is for the steady state only, got {window!r} for another time")
@@ -107,8 +110,6 @@ def best(
 
 
 def _bounds(problem: Problem, over: Any, at: Any) -> dict[str, tuple[float, float]]:
-    if at != "steady":
-        checks.number("at", at, 1e-9, results.LATEST)
     names = [over] if isinstance(over, str) else list(over) if isinstance(over, Mapping) else []
     if not names:
         raise ValueError(f"`over` must be a field or a mapping of fields to bounds, got {over!r}")

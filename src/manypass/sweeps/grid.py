@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Real
 from operator import length_hint
 from typing import Any
 
@@ -15,10 +13,11 @@ import numpy as np
 import xarray as xr
 
 from manypass import checks, results
-from manypass.problem import PROBLEM_FIELDS, TEACHER_FIELDS, Problem, checked
-from manypass.rules import Rule
+from manypass.data.dataset import Dataset
+from manypass.problem import PROBLEM_FIELDS, TEACHER_FIELDS, Problem, Teacher, checked
+from manypass.rules import Adaline, Rule
 from manypass.sweeps.points import Answer, Point
-from manypass.verbs import named
+from manypass.verbs import METHODS, named
 
 MOST_POINTS = 10_000_000
 Fields = dict[str, Any]
@@ -67,16 +66,12 @@ class Grid:
                 if name in self._names:
                     raise ValueError(f"`{name}` is swept twice")
             self.axes[names] = _steps(names, values)
-            for name, value in (
-                (n, v) for s in self.axes[names] for n, v in zip(names, s, strict=True)
-            ):
-                if name in NUMBERS and not _is_finite(value):
-                    raise ValueError(f"`{name}` must be swept over numbers, got {value!r:.60}")
         if not self.axes:
             raise ValueError("`axes` must name at least one field to sweep")
         size = np.prod([float(len(steps)) for steps in self.axes.values()])
         if size > MOST_POINTS:
             raise ValueError(f"the grid has {size:.3g} points: at most {MOST_POINTS}")
+        self._check_values()
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{'/'.join(names)}={_short(s)}" for names, s in self.axes.items())
@@ -94,7 +89,7 @@ class Grid:
         """Yield all points in order, or in place of one the reason why it cannot be asked."""
         self.check_fields(method)
         t = None if times is None else checks.increasing("times", times, results.LATEST)
-        checks.number("window", window, 0, results.LATEST)
+        window = checks.number("window", window, 0, results.LATEST)
         if t is not None and (window or "window" in self._names):
             raise ValueError("`window` is for steady states: leave out either it or `times`")
         if checks.flag("two_time", two_time) and t is None:
@@ -122,20 +117,44 @@ class Grid:
             method = dataclasses.replace(method, **chosen)
         return Point(self.problem.replace(rule=rule, **outer), method, times, window, two_time)
 
-    def check_fields(self, method: Any) -> None:
-        """Refuse a field that nobody has."""
-        methods = [named(each) for each in (method, *self._swept("method"))]
-        rules = [self.problem.rule, *self._swept("rule")]
-        known = {"window", "method", "rule", *PROBLEM_SIDE}
-        known |= {name for rule in rules if isinstance(rule, Rule) for name in rule.parameters}
-        for each in methods:
-            if dataclasses.is_dataclass(each):
-                known |= {field.name for field in dataclasses.fields(each)}
+    def check_fields(self, *methods: Any) -> None:
+        """Refuse a field that nobody has; without methods, one that no method has."""
+        methods = methods or (*map(named, METHODS),)
+        known = {"window", "method", "rule", *self._problem_side, *self._rules()}
+        for each in (*methods, *self._swept("method")):
+            known |= _settings(named(each))
         for name in self._names:
             if name not in known:
                 raise ValueError(
                     f"`{name}` cannot be swept: choose from {', '.join(sorted(known))}"
                 )
+
+    def _check_values(self) -> None:
+        """Refuse a field that nobody has, and a value that it cannot have at any point."""
+        self.check_fields()
+        rules, methods = self._rules(), [named(m) for m in (*METHODS, *self._swept("method"))]
+        for name in self._names:
+            owners = [m for m in methods if name in _settings(m)]
+            for value in self._swept(name):
+                if name == "window":
+                    checks.number(name, value, 0, results.LATEST)
+                elif name in rules:
+                    _with_parameters(rules[name], {name: value})
+                elif name in PROBLEM_SIDE or name == "rule":
+                    PLAIN.replace(**{name: value})
+                elif name != "method":
+                    _taken(owners, name, value)
+
+    @property
+    def _problem_side(self) -> set[str]:
+        """Fields of the problem; a data set of one's own has none of a teacher's."""
+        given = isinstance(self.problem.data, Dataset)
+        return PROBLEM_SIDE - {*TEACHER_FIELDS} if given else PROBLEM_SIDE
+
+    def _rules(self) -> dict[str, Rule]:
+        """Return the parameters of the rules, each with a rule that has it."""
+        rules = [self.problem.rule, *self._swept("rule")]
+        return {name: rule for rule in rules if isinstance(rule, Rule) for name in rule.parameters}
 
     def collect(self, answers: Sequence[Answer | str], attrs: Fields) -> xr.Dataset:
         """One dataset on the swept fields; a point without an answer is NaN, with its `error`."""
@@ -202,10 +221,7 @@ class Grid:
         )
 
 
-NUMBERS = (
-    *("alpha", "noise", "rate", "decay", "temperature", "batch_share", "window"),
-    *("kappa", "width"),
-)
+PLAIN = Problem(Teacher(alpha=1.0), Adaline(), rate=1.0)  # one field of it may have any value
 PROBLEM_SIDE = {*PROBLEM_FIELDS, *TEACHER_FIELDS} - {"data", "rule"}
 
 
@@ -220,7 +236,7 @@ def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
         raise ValueError(f"`{label}` must have at least one value")
     if any(len(step) != len(names) for step in steps):
         raise ValueError(f"`{label}` change together: give a list of {len(names)} values each")
-    plain = [tuple(v.item() if isinstance(v, np.generic) else v for v in step) for step in steps]
+    plain = [tuple(map(checks.bare, step)) for step in steps]
     if len(set(map(repr, plain))) < len(plain):
         raise ValueError(f"`{label}` must not repeat a value")
     return plain
@@ -230,8 +246,20 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if np.iterable(value) and not isinstance(value, str) else (value,)
 
 
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+def _settings(method: Any) -> set[str]:
+    fields = dataclasses.fields(method) if dataclasses.is_dataclass(method) else ()
+    return {field.name for field in fields}
+
+
+def _taken(owners: Sequence[Any], name: str, value: Any) -> None:
+    """Raise what the last of the methods objects to, if none takes the value of its setting."""
+    for i, owner in enumerate(owners):
+        try:
+            dataclasses.replace(owner, **{name: value})
+            return
+        except ValueError:
+            if i == len(owners) - 1:
+                raise
 
 
 def _short(steps: list[tuple[Any, ...]]) -> str:

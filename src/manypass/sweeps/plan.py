@@ -41,10 +41,10 @@ def read_plan(path: str | Path) -> Plan:
         raise ValueError(f"there is {missing(path)}") from None
     except OSError as error:
         raise ValueError(f"cannot read {str(path)!r}: {error.strerror}") from None
-    if not isinstance(entries.get("sweep"), dict):
-        raise ValueError(f"{path} has no table [sweep] that names the fields to vary")
     plan = {key: entries.pop(key) for key in KEYS if key in entries}
-    axes = _axes(plan["sweep"])
+    axes = _axes(plan["sweep"]) if isinstance(plan.get("sweep"), dict) else {}
+    if not axes:
+        raise ValueError(f"{path} has no table [sweep] that names the fields to vary")
     problem = make_problem(_filled(entries, axes))
     times = plan.get("times")
     return Plan(
@@ -60,14 +60,14 @@ def read_plan(path: str | Path) -> Plan:
 def _filled(entries: dict[str, Any], axes: dict[Any, list[Any]]) -> dict[str, Any]:
     """Let the first value of a swept field stand where the problem itself leaves it out."""
     data = dict(entries.get("data", {}))
-    filled = {"rule": "adaline", **entries}
+    filled = dict(entries)
     for names, steps in axes.items():
         first = [(names, steps[0])] if isinstance(names, str) else zip(names, steps[0], strict=True)
         for name, value in first:
             if name in TEACHER_FIELDS:
                 data.setdefault(name, value)
-            elif name == "rate":
-                filled.setdefault(name, value)
+            elif name in ("rate", "rule"):
+                filled.setdefault(name, value.to_dict() if name == "rule" else value)
     return filled | {"data": data}
 
 

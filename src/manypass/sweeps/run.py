@@ -84,7 +84,7 @@ def sweep(
     if not isinstance(grid, Grid):
         raise ValueError(f"`grid` must be a Grid(problem, rate=[...], ...), got {grid!r:.60}")
     if workers is not None:
-        checks.count("workers", workers, 1, 1024)
+        workers = checks.count("workers", workers, 1, 1024)
     if sum(given is not None for given in (workers, executor, client)) > 1:
         raise ValueError("`workers`, `executor` and `client` exclude each other: give one")
     if executor is not None and not hasattr(executor, "submit"):

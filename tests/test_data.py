@@ -223,14 +223,28 @@ def test_critical_rate_is_where_the_exact_map_reaches_one(decay):
     assert 25 < spectral / critical("digits") < 45  # large norms are not in the spectrum
 
 
-def test_only_linear_rules_have_a_critical_rate():
-    for rule in (mp.Logistic(), mp.Adatron()):
-        for mode in ("online", "batch"):
-            problem = mp.Problem(TINY, rule, rate=0.1, mode=mode)
-            with pytest.raises(
-                ValueError, match="linear rules Adaline and Hebbian, not for `rule`"
-            ):
-                mp.critical_rate(problem)
+@pytest.mark.parametrize("rule", [mp.Hebbian(), mp.Logistic(), mp.Huber(), mp.Perceptron()])
+def test_bounded_forces_have_a_critical_rate_only_by_their_decay(rule):
+    problem = mp.Problem(TINY, rule, rate=0.1, sequence="reshuffled")
+    assert mp.critical_rate(problem) == np.inf
+    assert (
+        mp.critical_rate(problem.replace(decay=2.0, mode="batch", sequence="replacement")) == np.inf
+    )
+    limit = mp.critical_rate(problem.replace(decay=2.0))
+    assert limit == 2 * TINY.n / 2.0
+    for factor, grows in ((0.97, False), (1.03, True)):
+        fast = problem.replace(decay=2.0, rate=factor * limit)
+        Q = mp.solve(fast, [300, 600], mp.Simulation(samples=2)).Q.values
+        assert bool(Q[1] > 1e3 * Q[0]) is grows
+
+
+def test_rules_without_a_critical_rate_say_so():
+    problem = mp.Problem(TINY, mp.Adatron(), rate=0.1)
+    with pytest.raises(
+        ValueError, match=r"neither linear nor bounded: .* Simulation\(samples=100\)"
+    ):
+        mp.critical_rate(problem)
+    assert mp.critical_rate(problem.replace(mode="batch")) == np.inf
 
 
 @pytest.mark.physics

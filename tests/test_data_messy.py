@@ -24,6 +24,25 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 
 
 @pytest.mark.parametrize(
+    ("y", "more"),
+    [
+        (np.ones(40), {}),
+        (np.zeros(40, bool), {}),
+        (["yes"] * 40, {"positive": "yes"}),
+        (np.ones(40), {"task": "classification"}),
+    ],
+)
+def test_one_class_is_no_classification(y, more):
+    with pytest.raises(ValueError, match=r"`y` must have two classes, got one alone \("):
+        mp.Dataset(X, y, **more)
+
+
+def test_two_columns_may_not_have_one_name():
+    with pytest.raises(ValueError, match="`names` has two columns 'a'"):
+        mp.Dataset(X, SIGNS, names=["a", "b", "a"])
+
+
+@pytest.mark.parametrize(
     ("y", "labels"),
     [
         (UP, "False, True"),
@@ -47,6 +66,15 @@ def test_two_labels_are_classes_and_a_warning_says_so(y, labels):
 def test_a_regression_on_two_values_is_one_that_was_asked_for():
     data = mp.Dataset(X, UP, task="regression")
     assert (data.task, set(data.y)) == ("regression", {0.0, 1.0})
+    with pytest.warns(UserWarning, match="values 0, 1 and 2 alone: taken as regression"):
+        mp.Dataset(X, np.arange(40) % 3)
+    with pytest.warns(UserWarning, match="value 0 alone: taken as regression"):
+        mp.Dataset(X, np.zeros(40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert mp.Dataset(X, np.arange(40) % 3, task="regression").task == "regression"
+        assert mp.Dataset(X, np.arange(40) % 11).task == "regression"  # rather counts
+        assert mp.Dataset(X, np.arange(40) % 3, positive=2).task == "classification"
     with pytest.warns(UserWarning, match="values 1 and 2 alone: taken as regression"):
         assert mp.Dataset(X, UP + 1).task == "regression"
     with warnings.catch_warnings():
@@ -221,7 +249,7 @@ def test_a_messy_file_on_the_command_line_in_toml_and_in_sweeps(messy, capsys):
         assert "classification of 'good', 'good' as +1" in capsys.readouterr().err
     table = json.dumps(SETTINGS).replace('": ', '" = ')[1:-1]
     entry = f"data = {{ path = '{folder / 'messy.csv'}', target = 'good', {table} }}\n"
-    (folder / "p.toml").write_text(f"rate = 0.05\n{entry}", encoding="utf-8")
+    (folder / "p.toml").write_text(f"rule = 'adaline'\nrate = 0.05\n{entry}", encoding="utf-8")
     main(
         [
             "solve",
@@ -288,10 +316,12 @@ def test_endings_and_separators(tmp_path):
     assert mp.read_dataset(tmp_path / "rows.csv", "y", drop="Unnamed: 0") == same
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"a,y\n1,2\n" * 999)[:40])
     (tmp_path / "latin.csv").write_bytes("größe,y\n1,2\n".encode("latin-1"))
+    (tmp_path / "twice.csv").write_text("a,b,a,y\n1,2,3,1\n2,1,3,-1\n")
     table.to_parquet(tmp_path / "x.parquet")
     table.assign(b=X[:, 1]).to_csv(tmp_path / "commas.csv", sep=";", decimal=",", index=False)
     for name, said, words in (
         ("y.csv", {}, "`target` must be a column .*; it is one column: is `sep` right"),
+        ("twice.csv", {}, "`path` has two columns 'a'"),
         ("cut.csv.gz", {}, "`path` .*cut.csv.gz' cannot be read"),
         ("latin.csv", {}, "cannot be read as UTF-8: .*say its `encoding`"),
         ("latin.csv", {"encoding": "klingon"}, "`encoding` must be one that Python knows, got"),

@@ -223,10 +223,30 @@ def test_critical_rates():
         whole = PROBLEM.replace(sequence=order, batch_share=1.0)
         edge = 2 / (1.2 * (0.5 + edges(1.2)[1]))
         assert mp.critical_rate(whole) == pytest.approx(edge, rel=1e-6)
-        assert mp.critical_rate(whole.replace(rule=mp.Hebbian())) == np.inf
+        decaying = whole.replace(rule=mp.Hebbian())  # where a step takes J to −J
+        assert mp.critical_rate(decaying) == pytest.approx(2 / (0.5 * 1.2))
+        assert mp.critical_rate(decaying.replace(batch_share=0.0)) == np.inf
+        with pytest.raises(ValueError, match=r"not below the critical rate v_c = 3\.3333"):
+            mp.steady_state(decaying.replace(rate=3.34))
     shares = [mp.critical_rate(PROBLEM.replace(batch_share=s)) for s in (1, 0.1, 0.01)]
     single = mp.critical_rate(PROBLEM.replace(batch_share=0.0))
     assert shares[0] < shares[1] < shares[2] < single < 1.05 * shares[2]
+
+
+@pytest.mark.parametrize("rate", [1.0, 2.2, 2 / 1.2, 3.2])
+def test_hebbian_weights_may_turn_at_every_step(rate):
+    """All of the examples at once is the same in any order; so is nearly all that is settled."""
+    teacher = mp.Teacher(1.2, noise=0.3)
+    one = mp.Problem(teacher, mp.Hebbian(), rate=rate, decay=0.6, batch_share=1.0)
+    fixed, shuffled = (one.replace(sequence=order) for order in ("fixed", "reshuffled"))
+    for t in ([1.2], [2.4, 12.0, 120.0]):
+        assert_allclose(mp.solve(shuffled, t).Et, mp.solve(fixed, t).Et, atol=1e-9)
+    if rate < 2 / (0.6 * 1.2):
+        found = mp.steady_state(shuffled)
+        assert float(found.Et) == pytest.approx(float(mp.steady_state(fixed).Et), abs=1e-9)
+        drawn = one.replace(sequence="replacement")
+        late = mp.solve(drawn, [1200.0])
+        assert float(mp.steady_state(drawn).Et) == pytest.approx(float(late.Et[0]), abs=1e-9)
 
 
 @pytest.mark.parametrize("order", PASSES)

@@ -91,7 +91,8 @@ def test_quick_answers_are_those_of_solve(app):
         ({"problem": {**PROBLEM, "rule": "__import__('os')"}}, "`rule` must be one of"),
         ({"problem": {**PROBLEM, "rule": {"name": "adatron", "force": "f"}}}, "has no `force`"),
         ({"problem": {**PROBLEM, "colour": 1}}, "`colour` is not a field"),
-        ({"problem": []}, "must be a dict"),
+        ({"problem": []}, "`problem` must be a table with `data`, got []"),
+        ({"problem": None}, "`problem` must be a table with `data`, got None"),
         ({}, "`problem` is missing"),
         ([], "`view` must be"),
         ({"problem": PROBLEM, "end": 1e6}, "`end` must be"),
@@ -288,7 +289,7 @@ def test_files_hold_the_numbers_of_solve(app, tmp_path):
         app, "/data", {**body, "view": {**SHORT, "n": 30}, "kind": "simulation"}
     )
     assert status == 409
-    assert "not computed yet" in answer["error"]
+    assert "the run 'simulation' of this view is not finished" in answer["error"]
 
 
 @pytest.mark.parametrize(("rule", "pixels"), [("adaline", 1.1), ("hebbian", 2.5)])

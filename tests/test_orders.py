@@ -111,7 +111,8 @@ def test_orders_in_plans(tmp_path):
 
 @pytest.mark.parametrize("verb", ["solve", "steady", "critical-rate"])
 def test_flags_of_the_order(verb, capsys, tmp_path):
-    (tmp_path / "p.toml").write_text('rate = 0.9\nsequence = "fixed"\ndata = { alpha = 1.2 }\n')
+    text = 'rule = "adaline"\nrate = 0.9\nsequence = "fixed"\ndata = { alpha = 1.2 }\n'
+    (tmp_path / "p.toml").write_text(text)
     given = [verb, "--alpha", "1.2", "--rate", "0.9", "--sequence", "reshuffled"]
     if verb == "critical-rate":
         main(given)
@@ -221,6 +222,23 @@ def test_a_refusal_names_what_is_served_instead(monkeypatch):
     assert "`sequence` = 'fixed', only 'replacement' and 'reshuffled':" in said
     said = orders.refusal(PROBLEM.replace(sequence="reshuffled"), "example_response")
     assert said.endswith("from method Exact() or DMFT() or Simulation(n=500, samples=100)")
+
+
+def test_who_has_the_critical_rate_of_an_order():
+    epochs = PROBLEM.replace(rule=mp.Adatron(), sequence="reshuffled")
+    with pytest.raises(
+        ValueError,
+        match=r"and no other method does: learning curves come from method DMFT\(\) or Sim",
+    ):
+        mp.critical_rate(epochs)
+    assert mp.critical_rate(epochs.replace(rule=mp.Logistic())) == np.inf
+    for rule in (mp.Hebbian(), mp.Logistic()):  # the decay alone, in steps of 0.5 α
+        batches = epochs.replace(rule=rule, batch_share=0.5, decay=0.3)
+        limit = mp.critical_rate(batches)
+        assert limit == pytest.approx(2 / (0.3 * 0.5 * 1.2))
+        fast = [batches.replace(rate=factor * limit) for factor in (0.97, 1.03)]
+        Q = [mp.solve(p, [60, 120], mp.Simulation(n=20, samples=2)).Q.values for p in fast]
+        assert [bool(late > 2 * early) for early, late in Q] == [False, True]
 
 
 # --- simulation -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -110,6 +111,27 @@ def test_curves_of_a_sweep_are_drawn_point_by_point():
         mp.plot.curves(found)
     with pytest.raises(ValueError, match=r"got one on rate too: choose by result.sel"):
         mp.plot.overview(found)
+
+
+def test_one_time_is_drawn_as_a_mark():
+    sampled = mp.solve(PROBLEM.replace(rule=mp.Adatron()), [1.0], mp.DMFT(dt=0.25, samples=2_000))
+    for result in (mp.solve(PROBLEM, [1.0]), sampled):
+        marks = mp.plot.curves(result, variables=["R"]).lines
+        (mark,) = [line for line in marks if line.get_marker() not in ("None", "|")]
+        assert mark.get_ydata().tolist() == result.R.values.tolist()
+
+
+def test_a_short_logarithmic_axis_has_plain_numbers_that_do_not_meet():
+    found = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0, 2.0]), times=[1.0, 2.0], workers=1)
+    longer = mp.sweep(mp.Grid(PROBLEM, rate=np.geomspace(0.5, 2, 21)), times=[1.0], workers=1)
+    for ax in (mp.plot.heatmap(found, "Eg"), mp.plot.lines(longer, "Eg")):
+        ax.figure.canvas.draw()
+        assert ax.get_xscale() == "log"
+        shown = [tick for tick in ax.get_xticklabels(which="both") if tick.get_text()]
+        assert 3 <= len(shown) <= 5
+        assert [float(tick.get_text()) for tick in (shown[0], shown[-1])] == [0.5, 2.0]
+        boxes = [tick.get_window_extent() for tick in shown]
+        assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
 
 def test_bad_input(tmp_path):

@@ -160,6 +160,29 @@ def test_bad_paths_and_foreign_files(tmp_path):
         mp.load("x.txt")
 
 
+@pytest.mark.parametrize("broken", ["{", "[]", "{}", 3, None], ids=repr)
+def test_a_broken_description_is_named(broken, tmp_path):
+    result = mp.solve(PROBLEM, [1.0]).assign_attrs(problem=broken)
+    for ask in (mp.problem_of, lambda found: mp.save(found, tmp_path / "x.csv")):
+        with pytest.raises(ValueError, match=r"attribute 'problem' of `result` describes none"):
+            ask(result)
+
+
+@pytest.mark.parametrize("suffix", ["nc", "csv", "json"])
+def test_attributes_of_ones_own_are_kept_or_refused_by_name(suffix, tmp_path):
+    result, path = mp.solve(PROBLEM, [1.0]), tmp_path / f"x.{suffix}"
+    for value in ("note", 3, 0.5, [1.0, 2.0]):
+        mp.save(result.assign_attrs(mine=value), path)
+        assert np.all(mp.load(path).attrs["mine"] == value)
+    bad = [object(), np.datetime64("2020-01-01")]
+    bad += [{"a": 1}, None, True, ["a", 1]] if suffix == "nc" else []
+    for value in bad:
+        for odd in (result.assign_attrs(mine=value), result.copy()):
+            odd.R.attrs["mine"] = value
+            with pytest.raises(ValueError, match=f"attribute 'mine' that a .{suffix} file cannot"):
+                mp.save(odd, path)
+
+
 def test_results_of_own_rules_are_saved_and_say_so(tmp_path):
     rule = mp.Rule(force=lambda x, y: y - x, slope=lambda x, y: -1.0)
     with pytest.raises(ValueError, match=r"own force .*lambda"):

@@ -17,6 +17,7 @@ from manypass.sweeps.run import closing_table
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
 ON_DATA = PROBLEM.replace(data=mp.Dataset([[1.0, 0.5], [0.3, 2.0], [0.7, 0.1]], [1.0, -1.0, 1.0]))
+GENTLE = ON_DATA.replace(rate=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -431,7 +432,15 @@ def test_a_prepared_solver_compiles_nothing_more():
         ({"over": {}}, "`over` must be a field"),
         ({"over": {"decay": 5}}, r"`over\[decay\]` must be two bounds, got 5"),
         ({"over": {"rate": (2, 1)}}, r"`over\[rate\]` must rise"),
-        ({"over": "rate", "objective": "X"}, "`objective` must be among R, Q, F2, Eg"),
+        ({"over": "rate", "objective": "X"}, "`objective` must be among R, Q, F2, Eg, got 'X'$"),
+        (
+            {"over": "decay", "objective": "Et"},
+            r"got 'Et', .* give `method` Exact\(accuracy=1e-3\)",
+        ),
+        (
+            {"over": "decay", "problem": GENTLE},
+            "got 'Eg', which needs a test set: give `data` one",
+        ),
         ({"over": "rate", "at": -1}, "`at` must be a number"),
         ({"over": "window", "at": 2.0}, "`window` is varied in the steady state only"),
         ({"over": "decay", "at": 2.0, "window": 3}, "`window` is for the steady state only, got 3"),
@@ -441,7 +450,7 @@ def test_a_prepared_solver_compiles_nothing_more():
 )
 def test_bad_questions_to_best(arguments, message):
     with pytest.raises(ValueError, match=message):
-        mp.best(PROBLEM, **arguments)
+        mp.best(**{"problem": PROBLEM} | arguments)
 
 
 def test_what_points_are_warned_of_is_told_once_and_kept(tmp_path):

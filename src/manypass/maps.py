@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, NullFormatter
 
 from manypass import orders, results, verbs
 
@@ -163,6 +164,12 @@ def _axis(ax: Axes, which: str, coordinate: xr.DataArray) -> None:
         ratios = values[1:] / values[:-1]
         if np.ptp(ratios) < 1e-6 * ratios[0] and ratios[0] > 1.05:
             ax.set(**{f"{which}scale": "log"})
+            if values[-1] < 100 * values[0]:  # too short for powers of ten
+                axis = getattr(ax, f"{which}axis")
+                shown = values[np.unique(np.linspace(0, values.size - 1, 5).round().astype(int))]
+                axis.set_major_locator(FixedLocator(shown.tolist()))
+                axis.set_major_formatter(lambda value, _: f"{value:.3g}")
+                axis.set_minor_formatter(NullFormatter())
 
 
 def _critical_line(ax: Axes, result: xr.Dataset, x: str, values: xr.DataArray) -> None:

@@ -5,6 +5,7 @@ One table, one refusal by it, and one equivalence: small batches and momentum fo
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -72,16 +73,16 @@ def refusal(problem: Problem, who: str) -> str | None:
     if wrong is None:
         return None
     method, _, answer = who.partition(".")
-    others = (m for m in METHODS if m != method and _recommended(problem, m, answer))
+    curves = method not in (*METHODS, "MeanForce") or answer == "critical_rate"
+    others = (m for m in METHODS if (curves or m != method) and _recommended(problem, m, answer))
     settings = "samples=100" if isinstance(problem.data, Dataset) else "n=500, samples=100"
     use = " or ".join(f"{m}({settings if m == 'Simulation' else ''})" for m in others)
     name = f"{method}().{answer}()" if answer else f"{method}()"
     if not use and answer == "steady_state" and problem.scheduled:
         return f"{name} does not serve {wrong}: a steady state needs a constant rate and decay"
-    if not use:
-        return f"{name} does not serve {wrong}, and no other method does"
-    way = "use" if method in (*METHODS, "MeanForce") else "learning curves come from"
-    return f"{name} does not serve {wrong}: {way} method {use}"
+    none = ", and no other method does" if "critical_rate" in who or not use else ""
+    way = "learning curves come from" if curves else "use"
+    return f"{name} does not serve {wrong}{none}" + (f": {way} method {use}" if use else "")
 
 
 def _not_served(problem: Problem, who: str) -> str | None:
@@ -136,6 +137,19 @@ def steps_by(problem: Problem, t: Array | float) -> Array:
     """⌊t/βα⌋, how many batches have been learned by time t: between two the weights rest."""
     step = problem.batch_share * problem.data.alpha
     return np.floor(np.asarray(t) / step * (1 + 1e-12) + 1e-9)
+
+
+def overshoot(problem: Problem, batch: int = 1) -> float:
+    """2(1 + β)/(λΔ), where the decay in a step of length Δ turns J into −J; inf if Δ → 0.
+
+    It is all that limits the rate if forces stay bounded. Given examples make steps of B/N; β is
+    the momentum.
+    """
+    data, share = problem.data, problem.batch_share
+    step = batch / data.n if isinstance(data, Dataset) else 0.0
+    step = share * data.alpha if share else step
+    turn = problem.decay * step if problem.mode == "online" else 0.0
+    return 2 * (1 + problem.momentum) / turn if turn else math.inf
 
 
 def _served(problem: Problem, who: str) -> Served:

@@ -225,9 +225,12 @@ def _draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, line: str) -
         style |= {"fmt": MARKERS[name], "ms": 3.5, "mfc": "white", "lw": 0.8, "capsize": 1.5}
         ax.errorbar(t, values, error, zorder=3, **style)
     else:
+        error = result[f"{name}_se"].values if f"{name}_se" in result else None
+        if t.size == 1:  # no line
+            ax.errorbar(t, values, error, fmt="_", ms=9, lw=0.8, **style)
+            return
         ax.plot(t, values, line, lw=1.2, **style)
-        if f"{name}_se" in result:
-            error = result[f"{name}_se"].values
+        if error is not None:
             low, high = values - error, values + error
             ax.fill_between(t, low, high, color=COLOURS[name], alpha=0.2, lw=0)
 

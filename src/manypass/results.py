@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,12 @@ from manypass.data.reading import matching
 from manypass.problem import Problem
 
 LATEST = 1e12  # the last time or lag that may be asked for
-FORMATS = (".nc", ".csv", ".json")
+WRITERS: dict[str, Callable[[xr.Dataset], bytes | str]] = {
+    ".nc": lambda result: files.netcdf({"/": result}),
+    ".csv": formats.to_csv,
+    ".json": formats.to_json,
+}
+FORMATS = (*WRITERS,)
 COORDINATES = ("t", "s", "window")
 
 LONG_NAMES = {
@@ -116,10 +122,8 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
     if isinstance(result, xr.DataArray):
         result = result.to_dataset().assign_attrs(result.attrs)
     suffix = files.suffix(path, FORMATS)
-    if suffix == ".nc":
-        files.write(path, files.netcdf({"/": result}))
-    else:
-        files.write(path, (formats.to_csv if suffix == ".csv" else formats.to_json)(result))
+    _check_attributes(result, suffix)
+    files.write(path, WRITERS[suffix](result))
 
 
 def load(path: str | os.PathLike[str]) -> xr.Dataset:
@@ -153,12 +157,35 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     return result
 
 
+def _check_attributes(result: xr.Dataset, suffix: str) -> None:
+    """Refuse attributes of a user's own that a file of this kind cannot hold."""
+    for part in (result, *result.variables.values()):
+        for name, value in part.attrs.items():
+            if isinstance(value, str | float):
+                continue
+            try:
+                WRITERS[suffix](xr.Dataset(attrs={name: value}))
+            except Exception:  # each library has its own
+                raise ValueError(
+                    f"`result` has an attribute {name!r} that a {suffix} file cannot hold, "
+                    f"{value!r:.60}: make it a text or a number"
+                ) from None
+
+
 def _problem_entry(result: Any) -> dict[str, Any]:
     if "problem" not in getattr(result, "attrs", {}):
         raise ValueError(
             f"not a manypass result: `result` has no attribute 'problem': {result!r:.60}"
         )
-    entry: dict[str, Any] = json.loads(result.attrs["problem"])
+    try:
+        entry: Any = json.loads(result.attrs["problem"])
+    except (TypeError, ValueError):
+        entry = None
+    if not isinstance(entry, dict) or not isinstance(entry.get("data"), dict):
+        raise ValueError(
+            f"not a manypass result: the attribute 'problem' of `result` describes none: "
+            f"{result.attrs['problem']!r:.60}"
+        )
     return entry
 
 

@@ -73,6 +73,17 @@ class Rule:
         return self.slope_function(x, target, *self.parameters.values())
 
     @property
+    def reach(self) -> float:
+        """The largest |F|/|x| at activations beside which every constant is nil: 0 if bounded."""
+        far = (abs(float(self.force(x, y))) for x in (-LARGE, LARGE) for y in (-1.0, 1.0))
+        return max(far) / LARGE
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the force stays small beside large activations."""
+        return self.reach < 1e-3
+
+    @property
     def name(self) -> str:
         """Name of the rule in files and on the command line."""
         return type(self).__name__.lower()
@@ -108,6 +119,7 @@ class Rule:
         return _rebuild, (type(self), self.force_function, self.slope_function, self.parameters)
 
 
+LARGE = 1e6  # activations beside which all constants of a force are nil
 STEP = 6e-6  # ∛ε: errors of rounding and of the difference are equal
 
 

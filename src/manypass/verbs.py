@@ -115,9 +115,10 @@ def steady_state(
 def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "cpu") -> float:
     """v_c, the learning rate above which ⟨|J|²⟩ diverges; see `exact.steady.critical_rate`.
 
-    Forces that stay bounded never let it diverge: inf. Of other nonlinear rules, such as Adatron,
-    v_c is where the steady state of the mean-field theory ends; `DMFT(...).critical_rate(problem)`
-    returns it with its standard error.
+    Forces that stay bounded never let it diverge: inf, or with batches and given examples, whose
+    steps are finite, the rate at which the decay alone does (`orders.overshoot`). Of other
+    nonlinear rules, such as Adatron, v_c is where the steady state of the mean-field theory ends;
+    `DMFT(...).critical_rate(problem)` returns it with its standard error.
 
     For a `Dataset`, with a linear rule, it is the mean-square one, v_c = N/ϱ
     (`data.critical.critical_step`), and says this: above it the *average* over runs of |J|² and of

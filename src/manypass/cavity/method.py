@@ -178,7 +178,6 @@ class DMFT:
         """v_c, beyond which |J|² diverges, and its standard error; see `cavity.steady`."""
         from manypass.cavity import steady
 
-        orders.require(problem, "DMFT.critical_rate")
         return steady.critical_rate(problem, self, self._rtol)
 
     def rougher(self) -> DMFT:

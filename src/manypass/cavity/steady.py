@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from manypass import results
+from manypass import orders, results
 from manypass.cavity.laps import Box
 from manypass.cavity.settle import (
     COARSE,
@@ -37,6 +37,7 @@ from manypass.cavity.stationary import Stationary
 from manypass.ensemble import Average, Measured, in_order
 from manypass.observables import generalization_error
 from manypass.problem import Problem
+from manypass.rules import LARGE
 from manypass.simulation.kernels import compiled_rule
 
 SAMPLES = 8192  # unless told
@@ -45,7 +46,6 @@ POPULATIONS, SPLIT = 16, 4  # and those of them that are also solved as halves a
 STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 %
 STEP_LEFT = 0.5  # of the last correction, after extrapolating
 MOST_POINTS = 3_000_000  # of all paths of a population together
-LARGE = 1e6  # weights beside which all constants of a force are nil
 
 
 def observed(state: Stationary, Et: float, window: float) -> Measured:
@@ -201,11 +201,12 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
     So large are the weights there that every constant of the force is nil beside them. What is left
     is a problem without scale: F2 comes back multiplied by some growth, which is one at v_c.
     """
-    far = [abs(float(problem.rule.force(x, y))) / LARGE for x in (-LARGE, LARGE) for y in (-1, 1)]
-    if problem.mode == "batch" or max(far) < 1e-3:
-        return math.inf, 0.0
-    if max(far) > 1e3 or problem.decay == 0:
-        why = "force grows faster than x" if max(far) > 1e3 else "`decay` = 0 has no steady state"
+    if not problem.scheduled and (problem.mode == "batch" or problem.rule.bounded):
+        return orders.overshoot(problem), 0.0
+    orders.require(problem, "DMFT.critical_rate")
+    steep = problem.rule.reach > 1e3
+    if steep or problem.decay == 0:
+        why = "force grows faster than x" if steep else "`decay` = 0 has no steady state"
         raise ValueError(f"no critical rate is known for `rule` {problem.rule!r}: its {why}")
     rule, tol = compiled_rule(problem.rule), (rtol or RTOL) / 5
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def inputs(argument: str, table: Any, names: Names) -> tuple[Any, Names]:
     """Return a p × N array of floats (or a sparse one) of one's own, and the column names."""
     if is_frame(table):
         labels = tuple(str(name) for name in table.columns)
-        check_distinct(argument, table)
+        check_distinct(argument, labels)
         parts = [numbers(argument, table[name], label=repr(str(name))) for name in table.columns]
         if not parts:
             raise ValueError(f"`{argument}` has no columns besides the target")
@@ -61,9 +61,9 @@ def inputs(argument: str, table: Any, names: Names) -> tuple[Any, Names]:
     return table, names
 
 
-def check_distinct(argument: str, table: Any) -> None:
-    """Refuse a frame with two columns of one name."""
-    for label, count in Counter(map(str, table.columns)).items():
+def check_distinct(argument: str, labels: Iterable[Any]) -> None:
+    """Refuse two columns of one name."""
+    for label, count in Counter(map(str, labels)).items():
         if count > 1:
             raise ValueError(f"`{argument}` has two columns {label!r}")
 

@@ -100,6 +100,7 @@ class Dataset:
         if self.task:
             checks.choice("task", self.task, TASKS)
         self._set(names=None if self.names is None else tuple(map(str, self.names)))
+        columns.check_distinct("names", self.names or ())
         drop = tidying.column_list("drop", self.drop)
         one_hot = self.one_hot
         if not isinstance(one_hot, bool):

@@ -10,6 +10,7 @@ from manypass.checks import Array
 from manypass.data import columns
 
 SHOWN = 6  # labels that an objection lists
+CLASSES = 10  # so few whole numbers may be classes
 Targets = tuple[Array, Array | None, str, Any, str]
 
 
@@ -50,6 +51,7 @@ def read(y: Any, y_test: Any, label: str | None, task: str, positive: Any) -> Ta
     signs = [np.where(each, 1.0, -1.0) for each in hit]
     for each in signs:
         each.setflags(write=False)
+    _check_two(signs[0], parts[0], label)
     return signs[0], signs[1] if y_test is not None else None, "classification", positive, remark
 
 
@@ -59,16 +61,27 @@ def _numbers(parts: list[Any], label: str | None, task: str) -> Targets:
     held, remark = np.unique(found[0]), ""
     if not task:
         task = "classification" if (np.abs(held) == 1).all() else "regression"
-        if held.size == 2 and task == "regression" and (held == held.round()).all():
+        few = held.size <= min(CLASSES, max(2, found[0].size // 4))
+        if few and task == "regression" and (held == held.round()).all():
+            *rest, last = (f"{value:g}" for value in held)
+            alone = f"values {', '.join(rest)} and {last}" if rest else f"value {last}"
             remark = (
-                f"{_called(label)} has the values {held[0]:g} and {held[1]:g} alone: taken as "
-                f"regression. If these are classes, name the one that is +1 by `positive`; if "
-                f"not, say `task` 'regression'"
+                f"{_called(label)} has the {alone} alone: taken as regression. If these are "
+                f"classes, name the one that is +1 by `positive`; if not, say `task` 'regression'"
             )
     if task == "classification":
         for name, values in zip(("y", "y_test"), found, strict=False):
             columns.check_classes(name, values, label)
+        _check_two(found[0], found[0], label)
     return found[0], found[1] if found[1:] else None, task, None, remark
+
+
+def _check_two(signs: Array, held: Any, label: str | None) -> None:
+    """Refuse a training set of one class: whatever is asked, the answer is known."""
+    if signs.size > 1 and (signs == signs[0]).all():  # fewer examples are refused elsewhere
+        raise ValueError(
+            f"{_called(label)} must have two classes, got one alone ({_listed(_distinct(held))})"
+        )
 
 
 def _plain(argument: str, values: Any, label: str | None) -> Any:

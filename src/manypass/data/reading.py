@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from manypass.data import tidying
+from manypass.data import columns, tidying
 from manypass.data.dataset import ALIVE, Dataset
 from manypass.files import missing
 
@@ -144,6 +144,8 @@ def _table(
             raise ValueError(f"`{name}` (got {given!r}) is for text files, not for {str(path)!r}")
     try:
         table = pd.read_csv(file, **text) if text else pd.read_parquet(file)
+        if text:  # pandas would call the second of two columns 'a' a.1
+            first = pd.read_csv(file, **text, header=None, nrows=1, dtype=str).iloc[0].dropna()
     except ImportError:
         raise ValueError(
             f"`{argument}` {str(path)!r}: Parquet needs pyarrow: pip install 'manypass[data]'"
@@ -155,6 +157,7 @@ def _table(
         ) from None
     except (ValueError, OSError, EOFError, zlib.error) as error:  # parser errors among them
         raise ValueError(f"`{argument}` {str(path)!r} cannot be read: {error}") from None
+    columns.check_distinct(argument, first if text else table.columns)
     nameless = [n for n in map(str, table.columns) if n.startswith("Unnamed: ") and n not in drop]
     if nameless:
         raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -192,14 +191,15 @@ def check_steady(problem: Problem, moments: Moments) -> None:
 
 
 def critical_rate(problem: Problem, batch: int = 1, device: str = "cpu") -> float:
-    """v_c = N ν_c/B of on-line Adaline by batches of B; inf for Hebbian and batch learning."""
+    """v_c = N ν_c/B of on-line Adaline by batches of B; bounded forces need none."""
+    if not problem.scheduled and (problem.mode == "batch" or problem.rule.bounded):
+        return orders.overshoot(problem, batch)
     if not isinstance(problem.rule, Adaline | Hebbian):
         raise ValueError(
-            f"the critical rate of a Dataset is known for the linear rules Adaline and Hebbian, "
-            f"not for `rule` {problem.rule!r}"
+            f"no critical rate of a Dataset is known for `rule` {problem.rule!r}, whose force is "
+            f"neither linear nor bounded: learning curves, with the number of runs that diverged, "
+            f"come from method Simulation(samples=100)"
         )
-    if problem.mode == "batch" or isinstance(problem.rule, Hebbian):
-        return math.inf
     data = data_of(problem)
     orders.require(problem, "critical_rate")
     checks.count("batch_size", batch, 1, data.p)

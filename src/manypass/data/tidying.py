@@ -54,7 +54,7 @@ def tidy(
         X = columns.dense("X", X)
     for argument, table in (("X", X), ("X_test", X_test)):
         if columns.is_frame(table):
-            columns.check_distinct(argument, table)
+            columns.check_distinct(argument, table.columns)
     if drop:
         X, X_test, names = without(X, X_test, names, drop)
     X_test = preparing.in_order(X_test, tuple(held_by(X)) if columns.is_frame(X) else names)

@@ -142,8 +142,9 @@ class HebbianOrder:
         top = v * float(np.max(k))
         if self.problem.sequence == "replacement":
             last = phase / self.step
-            if self.rate > 0 and self.rate * self.step < 1:
-                faint = math.log(FAINT / top) / math.log1p(-self.rate * self.step)
+            left = abs(1 - self.rate * self.step)  # by one step; the sign may turn each time
+            if left < 1:
+                faint = math.log(FAINT / top) / math.log(left) if left else 1.0
                 last = min(last, max(faint, 1.0))
             exponent = np.zeros(k.shape, complex)
             for w in self._fall(self.step * np.arange(round(last))):
@@ -153,7 +154,7 @@ class HebbianOrder:
         out = 1 + np.expm1(1j * v * np.multiply.outer(k, w)) @ weight
         for before in range(int(min(epoch, 1e7))):
             age = phase + before * self.alpha
-            if top * self._fall(age) < FAINT:
+            if top * abs(self._fall(age)) < FAINT:
                 break
             w, weight = self._within(age, self.alpha)
             out = out * (np.exp(1j * v * np.multiply.outer(k, w)) @ weight)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import scipy  # its rooms open on first use: most answers need none of them
 
+from manypass import orders
 from manypass.checks import Array
 from manypass.exact.modes import Modes
 from manypass.exact.volterra import mean_F2_exponentials
@@ -58,11 +59,10 @@ def pairs(q: Array, count: int) -> Array:
 
 def check_steady(problem: Problem, spectrum: Spectrum | None = None) -> None:
     """Raise a `ValueError` that says why a linear problem has no steady state."""
-    if isinstance(problem.rule, Hebbian):
-        if problem.decay == 0:
-            raise ValueError("no steady state: with `decay` = 0 Hebbian weights grow for ever")
-        return
-    if ordered(problem):
+    hebbian = isinstance(problem.rule, Hebbian)
+    if hebbian and problem.decay == 0:
+        raise ValueError("no steady state: with `decay` = 0 Hebbian weights grow for ever")
+    if ordered(problem) and not hebbian:
         from manypass.exact import settled  # which asks here whether there is a steady state
 
         stable = settled.growth(problem) < 1  # quicker than where it ends
@@ -74,6 +74,8 @@ def check_steady(problem: Problem, spectrum: Spectrum | None = None) -> None:
             f"no steady state: `rate` = {problem.rate:g} is not below "
             f"the critical rate v_c = {limit:.6g}"
         )
+    if hebbian:
+        return
     law = spectrum or marchenko_pastur(problem.teacher.alpha)
     if problem.decay == 0 and problem.temperature > 0 and law.rank < 1:
         raise ValueError(
@@ -96,10 +98,11 @@ def critical_rate(problem: Problem, spectrum: Spectrum | None = None) -> float:
     """v_c = 2/∫ρ h²/(h + λ) = 4 / (2 − λ[S − √(S² − 4α)]), S = 1 + α + αλ, for Adaline.
 
     Above v_c the sequence noise feeds on itself and |J|² diverges. Hebbian and batch learning
-    have no such feedback: inf. For epochs and batches see `exact.settled`, `exact.steps`.
+    have no such feedback: `orders.overshoot`. For epochs and batches see `exact.settled`,
+    `exact.steps`.
     """
     if problem.mode == "batch" or isinstance(problem.rule, Hebbian):
-        return math.inf
+        return orders.overshoot(problem)
     _needs_adaline(problem, "critical rate")
     if ordered(problem):
         from manypass.exact import settled  # which asks here whether there is a steady state

@@ -131,7 +131,7 @@ def dataset(pool: Pool, kind: str, view: View) -> xr.Dataset:
         return against_rate(verbs.steady_state, view.problem, rates(view))
     found = pool.result(kind, view)
     if found is None:
-        raise RefusedError(409, f"the {kind} of this view are not computed yet: wait for them")
+        raise RefusedError(409, f"the run {kind!r} of this view is not finished: wait for it")
     return found
 
 

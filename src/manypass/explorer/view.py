@@ -132,7 +132,9 @@ class View:
 
 def _problem(entries: Any) -> Problem:
     """Build the problem of a teacher: a request may name no file, be it there or not."""
-    data = entries.get("data") if isinstance(entries, dict) else None
+    if not isinstance(entries, dict):
+        raise ValueError(f"`problem` must be a table with `data`, got {entries!r:.80}")
+    data = entries.get("data")
     for key in data if isinstance(data, dict) else ():
         if key not in TEACHER_FIELDS:
             allowed = ", ".join(TEACHER_FIELDS)

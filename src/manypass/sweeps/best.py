@@ -42,7 +42,9 @@ def best(
         to the critical one, a decay from 0.001 to 100, a window to 100, a time to 1000 (30 for
         rules without an exact theory).
     objective : str
-        The result that should be small: Eg, Et, F2, Q.
+        The result that should be small: Eg, Et, F2, Q, on a `Dataset` also F2_test. Eg and F2_test
+        of a `Dataset` need a test set, and Et of on-line Adaline classification
+        ``method=Exact(accuracy=1e-3)``.
     at : float or "steady"
         When it should be small; of no concern if `over` is the time.
     method : Method or str

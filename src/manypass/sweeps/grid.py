@@ -132,6 +132,7 @@ class Grid:
     def _check_values(self) -> None:
         """Refuse a field that nobody has, and a value that it cannot have at any point."""
         self.check_fields()
+        plain = PLAIN.replace(data=self.problem.data)
         rules, methods = self._rules(), [named(m) for m in (*METHODS, *self._swept("method"))]
         for name in self._names:
             owners = [m for m in methods if name in _settings(m)]
@@ -141,7 +142,7 @@ class Grid:
                 elif name in rules:
                     _with_parameters(rules[name], {name: value})
                 elif name in PROBLEM_SIDE or name == "rule":
-                    PLAIN.replace(**{name: value})
+                    plain.replace(**{name: value})
                 elif name != "method":
                     _taken(owners, name, value)
 

@@ -13,7 +13,8 @@ from scipy.optimize import minimize, minimize_scalar
 
 from manypass import verbs
 from manypass.checks import Array
-from manypass.problem import Problem
+from manypass.data.dataset import Dataset
+from manypass.problem import Problem, Teacher
 
 POINTS = 41  # of the curve around the optimum
 COARSE = 9  # along each field, if there are several; along one, if every value is sampled
@@ -76,10 +77,21 @@ class Goal:
         """Return the objective of a result, and note its error."""
         if self.objective not in found:
             held = ", ".join(str(n) for n in found.data_vars if not str(n).endswith("_se"))
-            raise ValueError(f"`objective` must be among {held}, got {self.objective!r}")
+            raise ValueError(
+                f"`objective` must be among {held}, got {self.objective!r}{self._remedy()}"
+            )
         if f"{self.objective}_se" in found:
             self.error = float(found[f"{self.objective}_se"].values.ravel()[-1])
         return found[self.objective]
+
+    def _remedy(self) -> str:
+        """Say what would bring an objective that is not among the results."""
+        data = self.problem.data
+        if self.objective in ("Eg", "F2_test") and isinstance(data, Dataset) and not data.p_test:
+            return ", which needs a test set: give `data` one (`X_test`, `y_test`)"
+        if self.objective == "Et" and isinstance(data, Teacher):
+            return ", which is sampled if asked for: give `method` Exact(accuracy=1e-3)"
+        return ""
 
     @property
     def sampled(self) -> bool:

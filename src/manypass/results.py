@@ -159,8 +159,9 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
 
 def _check_attributes(result: xr.Dataset, suffix: str) -> None:
     """Refuse attributes of a user's own that a file of this kind cannot hold."""
-    for part in (result, *result.variables.values()):
-        for name, value in part.attrs.items():
+    tables = (result.attrs, *(result[name].attrs for name in result.variables))
+    for attrs in tables:
+        for name, value in attrs.items():
             if isinstance(value, str | float):
                 continue
             try:

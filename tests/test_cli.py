@@ -380,6 +380,8 @@ def test_a_warning_is_one_line_too():
     ("text", "words"),
     [
         ("rate = ", "is not a TOML file"),
+        (TOML + "method = 'exact'\n", "p.toml: 'method' is no field of a problem: only a plan"),
+        (TOML + "window = 5\n", "p.toml: 'window' is no field of a problem: only a plan"),
         (TOML + "lambda = 1\n", "`lambda` is not a field of a problem"),
         (TOML.replace("1.9", '"fast"'), "`rate` must be a number, or steps:"),
         (TOML.replace("{ alpha = 1.2 }", "3"), "`data` must be a table with `alpha`, got 3"),

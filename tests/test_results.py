@@ -160,6 +160,14 @@ def test_bad_paths_and_foreign_files(tmp_path):
         mp.load("x.txt")
 
 
+def test_names_that_cannot_be_are_told(tmp_path):
+    result = mp.solve(PROBLEM, [1.0])
+    with pytest.raises(ValueError, match="`path` must be the name of a file, got"):
+        mp.save(result, "a\0b.csv")
+    with pytest.raises(OSError, match="cannot write the file: File name too long"):
+        mp.save(result, tmp_path / ("x" * 300 + ".nc"))
+
+
 @pytest.mark.parametrize("broken", ["{", "[]", "{}", 3, None], ids=repr)
 def test_a_broken_description_is_named(broken, tmp_path):
     result = mp.solve(PROBLEM, [1.0]).assign_attrs(problem=broken)

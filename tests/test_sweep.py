@@ -83,6 +83,12 @@ def test_one_bad_point_has_its_reason_and_the_others_their_answer(threads, tmp_p
     assert table[1].startswith("  2 such as rate = 3.2: no steady state")
 
 
+def test_a_rule_without_a_swept_parameter_is_named(threads):
+    grid = mp.Grid(PROBLEM, rule=[mp.Hebbian(), mp.Adatron()], kappa=[1.0])
+    found = mp.sweep(grid, mp.Simulation(n=20, samples=2), times=[1.0], executor=threads)
+    assert found.error.values.tolist() == [["`rule` Hebbian() has no `kappa`"], [""]]
+
+
 def test_a_sweep_without_any_answer_says_so(tmp_path, capsys):
     plan = tmp_path / "plan.toml"
     text = "rule = 'adaline'\ndecay = 0.8\ndata = { alpha = 1.2 }\n"

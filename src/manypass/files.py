@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections.abc import Mapping, Sequence
@@ -30,12 +31,13 @@ def write(path: str | os.PathLike[str], content: bytes | str) -> None:
             reason = f"the folder {place!r} takes no files"
         raise OSError(error.errno, f"cannot write the file: {reason}", str(target)) from None
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a name that cannot be
+            partial.unlink(missing_ok=True)
 
 
 def suffix(path: Any, allowed: Sequence[str]) -> str:
     """Return the ending of a file's name if it is one of those that are allowed."""
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
         raise ValueError(f"`path` must be the name of a file, got {path!r:.60}")
     ending = Path(path).suffix.lower()
     if ending not in allowed:

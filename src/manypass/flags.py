@@ -26,6 +26,7 @@ PROBLEM_FLAGS = (
     *("rate", "decay", "temperature", "mode", "sequence"),
     *("batch_share", "batch_size", "momentum", "start"),
 )
+PLAN_KEYS = ("method", "times", "window", "two_time", "sweep", "slurm")  # beside the problem
 MOST_TIMES = 10**6
 SETTINGS = {
     "simulation": (
@@ -256,6 +257,11 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
             raise ValueError(f"there is {missing(arguments.problem)}") from None
         except OSError as error:
             raise ValueError(f"cannot read {arguments.problem!r}: {error.strerror}") from None
+        if key := next((key for key in entries if key in PLAN_KEYS), None):
+            raise ValueError(
+                f"{arguments.problem}: {key!r} is no field of a problem: only a plan for "
+                f"`manypass sweep` has it; otherwise it is a flag"
+            )
 
     def overlay(table: Any, names: Sequence[str]) -> Any:
         typed = {k: v for k in names if (v := getattr(arguments, k)) is not None}

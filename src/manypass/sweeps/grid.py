@@ -113,6 +113,9 @@ class Grid:
         if inner:
             rule = _with_parameters(rule, inner)
         outer = {k: chosen.pop(k) for k in list(chosen) if k in PROBLEM_SIDE}
+        for name in chosen:
+            if name in self._rules():
+                raise ValueError(f"`rule` {rule!r} has no `{name}`")
         if chosen:
             method = dataclasses.replace(method, **chosen)
         return Point(self.problem.replace(rule=rule, **outer), method, times, window, two_time)

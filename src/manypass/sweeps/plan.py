@@ -11,11 +11,10 @@ import numpy as np
 
 from manypass import rules
 from manypass.files import missing
-from manypass.flags import MOST_TIMES, make_method, make_problem, read_times
+from manypass.flags import MOST_TIMES, PLAN_KEYS, make_method, make_problem, read_times
 from manypass.problem import TEACHER_FIELDS
 from manypass.sweeps.grid import Grid
 
-KEYS = ("method", "times", "window", "two_time", "sweep", "slurm")
 SCALES = ("linear", "log")
 
 
@@ -32,7 +31,7 @@ class Plan:
 
 
 def read_plan(path: str | Path) -> Plan:
-    """Read a plan: the keys of a problem file and those in KEYS."""
+    """Read a plan: the keys of a problem file and PLAN_KEYS."""
     try:
         entries = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -41,7 +40,7 @@ def read_plan(path: str | Path) -> Plan:
         raise ValueError(f"there is {missing(path)}") from None
     except OSError as error:
         raise ValueError(f"cannot read {str(path)!r}: {error.strerror}") from None
-    plan = {key: entries.pop(key) for key in KEYS if key in entries}
+    plan = {key: entries.pop(key) for key in PLAN_KEYS if key in entries}
     axes = _axes(plan["sweep"]) if isinstance(plan.get("sweep"), dict) else {}
     if not axes:
         raise ValueError(f"{path} has no table [sweep] that names the fields to vary")

@@ -80,6 +80,18 @@ def test_quick_answers_are_those_of_solve(app):
     assert answer["critical_rate"] == mp.critical_rate(problem)
 
 
+@pytest.mark.parametrize(("order", "end"), [("fixed", 100.0), ("reshuffled", 1000.0)])
+def test_curves_over_more_epochs_than_can_be_waited_for_are_refused_at_once(app, order, end):
+    view = {"problem": {**PROBLEM, "data": {"alpha": 0.1}, "sequence": order}, "end": end}
+    status, answer, _ = ask(app, "/answer", {"view": view, "want": "curves"})
+    assert (status, answer["runs"], "curves" in answer) == (200, [], False)
+    assert f"`end` = {end:g} is {end * 10:.0f} epochs, and the page follows" in answer["note"]
+    asked = {"view": view, "kind": "curves", "format": "csv"}
+    assert "the page follows" in ask(app, "/data", asked)[1]["error"]
+    few = {**view, "end": 0.4}
+    assert "curves" in ask(app, "/answer", {"view": few, "want": "curves"})[1]
+
+
 @pytest.mark.parametrize(
     ("view", "named"),
     [

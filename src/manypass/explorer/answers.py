@@ -46,6 +46,8 @@ def curves(view: View) -> dict[str, Any]:
         "runs": ["training"] if view.samples_training_error else [],
         "note": "",
     }
+    if view.too_long:
+        return answer | {"note": view.too_long, "runs": []}
     if view.linear:
         answer["curves"] = plain(verbs.solve(view.problem, view.times, view.theory))
         limit = verbs.critical_rate(view.problem)

@@ -125,6 +125,8 @@ def as_file(result: xr.Dataset, suffix: str) -> bytes:
 def dataset(pool: Pool, kind: str, view: View) -> xr.Dataset:
     """Return the numbers behind a picture: computed at once, or those of a finished run."""
     checks.choice("kind", kind, RUNS)
+    if kind == "curves" and view.too_long:
+        raise ValueError(view.too_long)
     if kind == "curves" and view.linear:
         return verbs.solve(view.problem, view.times, view.theory)
     if kind == "steady" and not view.samples_training_error and view.linear:

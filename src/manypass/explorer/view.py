@@ -22,6 +22,7 @@ SYMBOLS = 13  # times at which a simulation is measured
 SAMPLES = 8192  # examples for each sampled training error
 SEEN = 40_000  # examples in a distribution of activations
 RTOL = 0.01  # of DMFT curves
+EPOCHS = {"fixed": 20, "reshuffled": 2000}  # that exact curves follow within a few seconds
 MOST_N, MOST_SAMPLES = 2000, 500
 MOST_INPUTS = 2e7  # numbers in one training set: 160 MB
 MEMORY = 2.0  # GB that one DMFT run may take
@@ -81,6 +82,17 @@ class View:
     def linear(self) -> bool:
         """Whether the exact theory answers."""
         return Exact().refusal(self.problem) is None
+
+    @property
+    def too_long(self) -> str:
+        """Why the exact curves would not come at once, or nothing."""
+        order, epochs = self.problem.sequence, self.end / self.problem.data.alpha
+        if not self.linear or epochs <= EPOCHS.get(order, np.inf):
+            return ""
+        return (
+            f"`end` = {self.end:g} is {epochs:.0f} epochs, and the page follows {EPOCHS[order]} "
+            f"with `sequence` = {order!r}: choose an earlier one, or use `manypass solve`."
+        )
 
     @property
     def times(self) -> Array:

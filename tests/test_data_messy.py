@@ -40,6 +40,9 @@ def test_one_class_is_no_classification(y, more):
 def test_two_columns_may_not_have_one_name():
     with pytest.raises(ValueError, match="`names` has two columns 'a'"):
         mp.Dataset(X, SIGNS, names=["a", "b", "a"])
+    twice = FRAME.set_axis(["a", "y", "y"], axis=1)
+    with pytest.raises(ValueError, match="`X` has two columns 'y'"):
+        mp.Dataset(twice, "y")
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,7 @@ class Dataset:
             if name not in held:
                 has = f": it has {', '.join(held)}" if held else ": only a frame has named columns"
                 raise ValueError(f"`y` must be a column of `{argument}`, got {name!r}{has:.300}")
+            columns.check_distinct(argument, held)
             column = table.columns[held.index(name)]
             y = "y" if argument == "X" else "y_test"
             self._set(**{argument: table.drop(columns=[column]), y: table[column]})

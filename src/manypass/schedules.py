@@ -235,7 +235,8 @@ class Warmup(Schedule):
         """Read until:value or until:schedule."""
         if len(words) < 2:
             raise ValueError("it takes a time and what follows, warmup:1:1.5")
-        return cls(_number(words[0]), read("then", ":".join(words[1:])))
+        then = _number(words[1]) if len(words) == 2 else read("then", ":".join(words[1:]))
+        return cls(_number(words[0]), then)
 
 
 @dataclass(frozen=True)
@@ -342,10 +343,7 @@ def read(name: str, value: Any, low: float = 0.0, *, or_zero: bool = False) -> A
             raise ValueError(
                 f"`{name}` = {value!r} was a function of one's own, which files do not hold"
             )
-        try:
-            value = float(value)
-        except ValueError:
-            raise ValueError(f"`{name}` must be a number, or {FORMS}, got {value!r}") from None
+        raise ValueError(f"`{name}` must be a number, or {FORMS}, got {value!r}")
     if callable(value) and not isinstance(value, type):
         return Function(value)
     return checks.number(name, value, low, LARGEST, or_zero=or_zero)

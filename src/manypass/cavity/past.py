@@ -118,44 +118,23 @@ class Past:
         return np.asarray(solve_transposed(self.L[: A.size, : A.size], A))
 
     def merge(self, now: float) -> None:
-        """Unite neighbours that together are shorter than their distance from now, over `per`."""
-        n = self.count
-        near = self.end[1:n] - self.begin[: n - 1] <= (now - self.end[1:n]) / self.per
-        near &= self.end[1:n] <= self.start
-        flat = np.append(self.begin[:n] == self.end[:n], True)  # a push at one time stays alone
-        near &= ~(flat[: n - 1] | flat[1:n] | flat[2 : n + 1])
-        if near.any():
-            self._join(int(near.argmax()))
-            self.merge(now)
+        """Unite neighbours that together are shorter than their distance from now, over `per`.
 
-    def _join(self, a: int) -> None:
-        """Make one cell of a and b = a + 1; of the normals of a, b and c one direction is given up.
-
-        It is the one that is orthogonal to h = Σ A z as it is and to the push of all three: h is
-        what it was, and may change as the response to these pushes does.
+        Of the normals of two cells and the next one direction is given up: the one orthogonal to
+        h = Σ A z as it is and to the push of all three. h is what it was, and may change as the
+        response to these pushes does.
         """
-        n, L, three = self.count, self.L, slice(a, a + 3)
-        L[a] += L[a + 1]
-        push, c = L[a, three].copy(), L[a + 2, three].copy()
-        for given_up in (np.cross(self.rows[0, three], push + c), np.array([-push[1], push[0], 0])):
-            given_up /= math.sqrt(max(given_up @ given_up, 1e-300))
-            first = push - (push @ given_up) * given_up
-            size = math.sqrt(first @ first)
-            first /= max(size, 1e-300)
-            second = np.cross(given_up, first)
-            second *= math.copysign(1.0, c @ second)
-            if size > PUSHES * math.sqrt(push @ push) and c @ second > PUSHES * c[2]:
-                break  # both cells still have a push of their own
-        turn = np.stack([first, second], axis=1)
-        L[a + 1 : n - 1] = L[a + 2 : n]
-        for columns in (L, self.rows):
-            columns[:, a : a + 2] = columns[:, three] @ turn
-            columns[:, a + 2 : n - 1] = columns[:, a + 3 : n]
-        unite(self.z, self.e, a, n, turn.astype(np.float32))
-        self.end[a : n - 1] = self.end[a + 1 : n]
-        self.begin[a + 1 : n - 1] = self.begin[a + 2 : n]
-        self.count -= 1
-        self.first -= 1
+        latest = min(now, self.start)
+        while True:
+            a = neighbours(self.begin, self.end, self.count, self.per, now, latest)
+            if a < 0:
+                return
+            turn = joined(self.L, self.rows, a, self.count)
+            unite(self.z, self.e, a, self.count, turn.astype(np.float32))
+            self.end[a : self.count - 1] = self.end[a + 1 : self.count]
+            self.begin[a + 1 : self.count - 1] = self.begin[a + 2 : self.count]
+            self.count -= 1
+            self.first -= 1
 
     def _grow(self) -> None:
         more = self.begin.size // 2
@@ -174,6 +153,48 @@ def solve_transposed(L, b):  # type: ignore[no-untyped-def]
         for j in range(i):
             x[j] -= L[i, j] * x[i]
     return x
+
+
+@njit(**FAST)
+def neighbours(begin, end, count, per, now, latest):  # type: ignore[no-untyped-def]
+    """Return the first of two cells to unite, or −1; a push at one time stays alone."""
+    for a in range(count - 2):
+        b = a + 1
+        if end[b] > latest or end[b] - begin[a] > (now - end[b]) / per:
+            continue
+        if begin[a] < end[a] and begin[b] < end[b] and begin[b + 1] < end[b + 1]:
+            return a
+    return -1
+
+
+@njit(**FAST)
+def joined(L, rows, a, n):  # type: ignore[no-untyped-def]
+    """Make one cell of a and a + 1 in L and rows; return how three normals turn into two."""
+    L[a] += L[a + 1]
+    push, c = L[a, a : a + 3].copy(), L[a + 2, a : a + 3].copy()
+    turn = np.empty((3, 2))
+    for way in range(2):
+        if way == 0:
+            given_up = np.cross(rows[0, a : a + 3], push + c)
+        else:
+            given_up = np.array([-push[1], push[0], 0.0])
+        given_up /= math.sqrt(max((given_up**2).sum(), 1e-300))
+        first = push - (push * given_up).sum() * given_up
+        size = math.sqrt((first**2).sum())
+        first /= max(size, 1e-300)
+        second = np.cross(given_up, first)
+        second *= math.copysign(1.0, (c * second).sum())
+        turn[:, 0], turn[:, 1] = first, second
+        if size > PUSHES * math.sqrt((push**2).sum()) and (c * second).sum() > PUSHES * c[2]:
+            break  # both cells still have a push of their own
+    L[a + 1 : n - 1] = L[a + 2 : n].copy()
+    for columns in (L, rows):
+        for row in columns:
+            x, y, w = row[a], row[a + 1], row[a + 2]
+            row[a] = turn[0, 0] * x + turn[1, 0] * y + turn[2, 0] * w
+            row[a + 1] = turn[0, 1] * x + turn[1, 1] * y + turn[2, 1] * w
+            row[a + 2 : n - 1] = row[a + 3 : n].copy()
+    return turn
 
 
 @njit(**FAST)

@@ -204,7 +204,8 @@ def test_adaline_density_is_the_distribution_of_samples():
     normals = np.random.default_rng(2).standard_normal(draws.first[-1] + 40_000)
     from manypass.simulation.kernels import compiled_force
 
-    drawn, _ = examples.general(table, 1.9, now, fixed, 0.0, normals, compiled_force(FIG2.rule), ())
+    rule = compiled_force(FIG2.rule), ()
+    drawn, _ = examples.general(table, 1.9, now, fixed, normals, rule)
     cumulated = np.interp(np.sort(drawn), x, np.cumsum(P) * 0.02)
     assert (
         np.abs(cumulated - (np.arange(40_000) + 0.5) / 40_000).max()
@@ -275,7 +276,7 @@ def test_hebbian_examples_that_are_learned_often_are_drawn_at_once(monkeypatch):
     monkeypatch.setattr(
         "manypass.cavity.activations.pulled",
         lambda tables, rate, now, draws, normals: examples.general(
-            tables, rate, now, draws, tables.start, normals, compiled_force(problem.rule), ()
+            tables, rate, now, draws, normals, (compiled_force(problem.rule), ())
         ),
     )
     slow = mp.activations(problem, 2.0, samples=200)

@@ -92,9 +92,7 @@ def activations(
         if straight:
             x, h = pulled(tables, problem.rate, now, draws, normals)
         else:
-            x, h = general(
-                tables, problem.rate, now, draws, tables.start, normals, force, parameters
-            )
+            x, h = general(tables, problem.rate, now, draws, normals, (force, parameters))
         learned = np.diff(draws.first).astype(float)
         return {"y": draws.y, "target": draws.target, "x": x, "h": h, "learned": learned}
 

@@ -48,27 +48,16 @@ def gaussian(
     tables: Tables, rate: float, time: float, draws: Draws, oldest: float
 ) -> tuple[Array, Array]:
     """Mean and variance of x(time) for Adaline, given y, ỹ and the instants since `oldest`."""
-    shared = (tables.start, tables.step, tables.R, tables.C, tables.G, rate, time, oldest)
-    out: tuple[Array, Array] = _gaussian(
-        *shared, draws.y, draws.target, draws.first, draws.instants
-    )
+    out: tuple[Array, Array] = _gaussian(_plain(tables), (rate, time, oldest), _plain(draws))
     return out
 
 
 def general(
-    tables: Tables,
-    rate: float,
-    time: float,
-    draws: Draws,
-    oldest: float,
-    normals: Array,
-    force: Any,
-    parameters: tuple[float, ...],
+    tables: Tables, rate: float, time: float, draws: Draws, normals: Array, rule: Any
 ) -> tuple[Array, Array]:
     """Return x(time) and h(time) for any force; `normals` as many as examples plus instants."""
-    shared = (tables.start, tables.step, tables.R, tables.C, tables.G, rate, time, oldest)
-    drawn = (draws.y, draws.target, draws.first, draws.instants, normals)
-    out: tuple[Array, Array] = _general(*shared, *drawn, force, parameters)
+    line = (rate, time, tables.start)
+    out: tuple[Array, Array] = _general(_plain(tables), line, _plain(draws), normals, *rule)
     return out
 
 
@@ -76,10 +65,14 @@ def pulled(
     tables: Tables, rate: float, time: float, draws: Draws, normals: Array
 ) -> tuple[Array, Array]:
     """Return what `general` does for F = ỹ: no past x matters, only the present h is drawn."""
-    shared = (tables.start, tables.step, tables.R, tables.C, tables.G, rate, time, tables.start)
-    drawn = (draws.y, draws.target, draws.first, draws.instants, normals)
-    out: tuple[Array, Array] = _pulled(*shared, *drawn)
+    line = (rate, time, tables.start)
+    out: tuple[Array, Array] = _pulled(_plain(tables), line, _plain(draws), normals)
     return out
+
+
+def _plain(parts: Tables | Draws) -> tuple[Any, ...]:
+    """All fields of a dataclass, as compiled code takes them."""
+    return tuple(vars(parts).values())
 
 
 @njit(**FAST)
@@ -100,8 +93,9 @@ def _history(start, step, time, oldest, instants):  # type: ignore[no-untyped-de
 
 
 @njit(**FAST)
-def _gaussian(start, step, R, C, G, v, time, oldest, y, target, first, instants):  # type: ignore[no-untyped-def]
+def _gaussian(tables, line, draws):  # type: ignore[no-untyped-def]
     """Invert x = h + vG(ỹ − x): the last row a of (1 + vG)⁻¹ is all it takes (Eq. x-m-v)."""
+    (start, step, R, C, G), (v, time, oldest), (y, target, first, instants) = tables, line, draws
     count = y.size
     means, variances = np.empty(count), np.empty(count)
     for k in range(count):
@@ -129,8 +123,9 @@ def _gaussian(start, step, R, C, G, v, time, oldest, y, target, first, instants)
 
 
 @njit(**FAST)
-def _pulled(start, step, R, C, G, v, time, oldest, y, target, first, instants, normals):  # type: ignore[no-untyped-def]
+def _pulled(tables, line, draws, normals):  # type: ignore[no-untyped-def]
     """Learning pulls by vỹ Σ G(t, t_r), whatever x was."""
+    (start, step, R, C, G), (v, time, oldest), (y, target, first, instants) = tables, line, draws
     xs, hs = np.empty(y.size), np.empty(y.size)
     for k in range(y.size):
         p = _history(start, step, time, oldest, instants[first[k] : first[k + 1]])
@@ -144,10 +139,9 @@ def _pulled(start, step, R, C, G, v, time, oldest, y, target, first, instants, n
 
 
 @njit(**FAST)
-def _general(  # type: ignore[no-untyped-def]
-    start, step, R, C, G, v, time, oldest, y, target, first, instants, normals, force, parameters
-):
+def _general(tables, line, draws, normals, force, parameters):  # type: ignore[no-untyped-def]
     """Cholesky rows backwards from the present, so that older instants never change newer h."""
+    (start, step, R, C, G), (v, time, oldest), (y, target, first, instants) = tables, line, draws
     count = y.size
     xs, hs = np.empty(count), np.empty(count)
     for k in range(count):

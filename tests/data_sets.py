@@ -47,11 +47,12 @@ def critical(name, decay=0.05):
     return mp.critical_rate(mp.Problem(data_set(name), mp.Adaline(), rate=1.0, decay=decay))
 
 
-def sgd(problem, times, samples, seed, batch=1):
+def sgd(problem, times, samples, seed):
     """Weights of many runs of the problem's own step rule: times × samples × N."""
     rng, data = np.random.default_rng(seed), problem.data
-    v, n, T = problem.rate, data.n, problem.temperature
+    n, T, batch = data.n, problem.temperature, problem.batch_size
     J, out, steps = np.zeros((samples, n)), [], [round(t * n / batch) for t in times]
+    J += problem.start.weights if problem.start else 0.0
     for step in range(max(steps) + 1):
         if step in steps:
             out.append(J.copy())
@@ -61,7 +62,8 @@ def sgd(problem, times, samples, seed, batch=1):
             xi = data.X[drawn]
             x = np.einsum("sn,sn->s", J, xi) if problem.rule.name == "adaline" else 0.0
             pull += (data.y[drawn] - x)[:, None] * xi
-        J = J + v / n * (pull - batch * problem.decay * J)
+        v, decay = (float(value(step * batch / n)) for value in (problem.v, problem.decays))
+        J = J + v / n * (pull / batch - decay * J)
         if T:
             J += np.sqrt(2 * T * batch) / n * rng.standard_normal(J.shape)
     return np.array(out)

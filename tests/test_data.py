@@ -9,7 +9,6 @@ from data_sets import NAMES, critical, data_set, error_rates, measured, sgd, squ
 import manypass as mp
 from manypass.data.averaging import Averages
 from manypass.data.moments import Moments
-from manypass.data.stepping import follow
 
 TINY = mp.Dataset(
     [[1.0, 0.5], [-0.3, 1.2], [0.4, -2.0]], [0.7, -1.1, 0.4], [[1.0, 1.0], [0.2, -1.0]], [1.0, 0.5]
@@ -20,9 +19,9 @@ def problem_on(data, rate, decay=0.05, **more):
     return mp.Problem(data, mp.Adaline(), rate=rate, decay=decay, **more)
 
 
-def every_run(problem, steps, batch=1):
+def every_run(problem, steps):
     """Weights after each step of every sequence of examples there is: runs × (steps + 1) × N."""
-    data, nu = problem.data, batch * problem.rate / problem.data.n
+    data, nu, batch = problem.data, problem.rate / problem.data.n, problem.batch_size
     J = np.zeros((1, 1, data.n))
     linear = problem.rule.name == "adaline"
     for _ in range(steps):
@@ -58,10 +57,10 @@ def test_the_mean_over_all_sequences_is_exact(rate, rule):
 
 
 def test_the_mean_over_all_batches_and_averaged_weights_are_exact():
-    problem = mp.Problem(TINY, mp.Adaline(), rate=0.8, decay=0.3)
     for batch, steps in ((1, 8), (2, 4)):
-        J = every_run(problem, steps, batch)
-        moments = Moments(problem, TINY.principal, batch=batch)
+        problem = mp.Problem(TINY, mp.Adaline(), rate=0.8 * batch, decay=0.3, batch_size=batch)
+        J = every_run(problem, steps)
+        moments = Moments(problem, TINY.principal)
         averages = Averages(
             moments, sorted({1, 3, 5, steps} & set(range(steps + 1))), 1e-9, lambda Sigma: Sigma
         )
@@ -103,14 +102,12 @@ def test_curves_agree_with_plain_sgd(name):
 
 @pytest.mark.physics
 def test_noise_and_batches_agree_with_plain_sgd():
-    problem = problem_on(data_set("breast cancer"), 0.1, temperature=0.05)
+    problem = problem_on(data_set("breast cancer"), 0.6, temperature=0.05, batch_size=6)
     times = (1.6, 4.8)
-    J = sgd(problem, times, 6000, 3, batch=6)
-    moments = Moments(problem, problem.data.principal, batch=6)
-    found = measured(problem, J)["F2"]
-    for i, (k, Sigma) in enumerate(follow(moments, [8, 24], 1e-6)):
-        assert abs(moments.F2(k, Sigma) - found[0][i]) < 3.5 * found[1][i]
-        assert found[1][i] < 0.005 * found[0][i]
+    found, theory = measured(problem, sgd(problem, times, 6000, 3)), mp.solve(problem, times)
+    for name in ("F2", "F2_test", "Q"):
+        assert (np.abs(theory[name] - found[name][0]) < 3.5 * found[name][1]).all()
+    assert (found["F2"][1] < 0.005 * found["F2"][0]).all()
 
 
 def test_big_steps_give_what_single_steps_give():

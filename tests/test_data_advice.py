@@ -79,12 +79,12 @@ def test_epochs_as_people_run_them_get_what_was_measured(advice, kind):
 
 def test_batches_of_an_epoch_are_measured_too():
     data, size = data_set("breast cancer"), 16
-    problem = mp.Problem(data, mp.Adaline(), rate=0.03, decay=0.05)
+    problem = mp.Problem(data, mp.Adaline(), rate=0.03 * size, decay=0.05)
     found = mp.advise(problem, passes=2, batch_size=size)
     assert "eta0" not in found
     assert "MSELoss(), DataLoader(batch_size=16, shuffle=True, drop_last=True)" in text(found)
-    row = found.sel(advice="start")
-    order = problem.replace(sequence="reshuffled", batch_share=1 / round(data.p / size))
+    row, share = found.sel(advice="start"), 1 / round(data.p / size)
+    order = problem.replace(sequence="reshuffled", batch_share=share, rate=0.03)
     runs = mp.solve(order, [2 * data.alpha], mp.Simulation(samples=400, seed=5))
     error = float(np.hypot(runs.F2_test_se[0], row.F2_test_shuffled_se))
     assert abs(float(runs.F2_test[0] - row.F2_test_shuffled)) < 4 * error
@@ -95,8 +95,8 @@ def test_batches_of_an_epoch_are_measured_too():
 def test_a_loop_in_the_manner_of_pytorch_gets_what_was_predicted():
     """w ← w − lr (gradient of the mean square over the batch + weight_decay w), averaged."""
     data, size = data_set("breast cancer"), 16
-    problem = mp.Problem(data, mp.Adaline(), rate=0.1, decay=0.05)
-    found = mp.advise(problem, passes=4, batch_size=size)
+    problem = mp.Problem(data, mp.Adaline(), rate=1.6, decay=0.05, batch_size=size)
+    found = mp.advise(problem, passes=4)
     rng = np.random.default_rng(2)
     for kind in ("start", "all"):
         row, samples = found.sel(advice=kind), 1000

@@ -137,12 +137,11 @@ def run_advise(arguments: argparse.Namespace) -> None:
     problem = make_problem({"rate": 1.0, **entries})
     if "rate" not in entries:
         part = trained_on(problem, arguments.holdout, checks.seed("seed", arguments.seed))
-        half = critical_rate(part, arguments.batch_size or 1) / 2
+        half = critical_rate(part) / 2
         problem = problem.replace(rate=min(max(half, LIMITS[0]), LIMITS[1]))
     found = advise(
         problem,
         passes=arguments.passes,
-        batch_size=arguments.batch_size or 1,
         objective=arguments.objective,
         holdout=arguments.holdout,
         seed=arguments.seed,

@@ -34,6 +34,8 @@ class Served(NamedTuple):
 
 
 EVERYTHING = Served(*6 * (SEQUENCES,), sizes=True, momentum=True)
+ON_DATA = ("replacement", "reshuffled")
+
 # Who is not here draws with replacement, one example at a time, at a constant rate, from J = 0.
 # A key is a method (its curves), a method's other answer ("Exact.steady_state"), "Exact on a
 # Dataset", or a function.
@@ -42,8 +44,10 @@ SERVED = {
     "Exact.steady_state": Served(SEQUENCES, SEQUENCES),
     "critical_rate": Served(SEQUENCES, SEQUENCES, (), (), SEQUENCES, SEQUENCES),
     "slow_mode": Served(("replacement", "reshuffled"), ("replacement", "reshuffled")),
-    "Exact on a Dataset": Served(("replacement", "reshuffled")),  # the second approximately
-    "Exact.steady_state on a Dataset": Served(("replacement", "reshuffled")),
+    "Exact on a Dataset": Served(ON_DATA),  # the second approximately
+    "Exact.steady_state on a Dataset": Served(ON_DATA),
+    "critical_rate on a Dataset": Served(started=("replacement",), sizes=True),
+    "advise on a Dataset": Served(sizes=True),
     "Simulation": EVERYTHING,
     "Simulation.steady_state": EVERYTHING._replace(moving=(), moving_batches=()),
     "Simulation on a Dataset": EVERYTHING,
@@ -139,14 +143,14 @@ def steps_by(problem: Problem, t: Array | float) -> Array:
     return np.floor(np.asarray(t) / step * (1 + 1e-12) + 1e-9)
 
 
-def overshoot(problem: Problem, batch: int = 1) -> float:
+def overshoot(problem: Problem) -> float:
     """2(1 + β)/(λΔ), where the decay in a step of length Δ turns J into −J; inf if Δ → 0.
 
-    It is all that limits the rate if forces stay bounded. Given examples make steps of B/N; β is
-    the momentum.
+    It is all that limits the rate if forces stay bounded. Given examples make steps of 1/N, by
+    batches of whatever size; β is the momentum.
     """
     data, share = problem.data, problem.batch_share
-    step = batch / data.n if isinstance(data, Dataset) else 0.0
+    step = 1 / data.n if isinstance(data, Dataset) else 0.0
     step = share * data.alpha if share else step
     turn = problem.decay * step if problem.mode == "online" else 0.0
     return 2 * (1 + problem.momentum) / turn if turn else math.inf

@@ -40,7 +40,7 @@ def advise(
     problem: Problem,
     *,
     passes: int = 20,
-    batch_size: int = 1,
+    batch_size: int | None = None,
     objective: str = "F2_test",
     holdout: float = 0.25,
     seed: int | None = 0,
@@ -48,7 +48,7 @@ def advise(
     """Return the settings of SGD that make ⟨(ỹ − x)²⟩ on the test set smallest, and what they give.
 
     Everything is chosen by the exact moments (`data.moments`), for which examples are drawn with
-    replacement, in batches of `batch_size` if that is given. What the same settings give with
+    replacement. What the same settings give with
     reshuffled epochs (``shuffle=True``), as most people train, is then measured in a few runs.
 
     Parameters
@@ -57,9 +57,8 @@ def advise(
         On-line Adaline on a `Dataset`; its rate, decay and temperature are where to start from.
     passes : int
         The most passes over the training set (epochs) that training may take.
-    batch_size : int
-        Examples per step. The rate v is always per example: a step moves the weights by
-        (v/N) Σ F ξ, summed over the batch.
+    batch_size : int, optional
+        Examples per step, of which it takes the mean force; the problem's own unless given.
     objective : {"F2_test", "Eg"}
         What is minimised on the test set: the mean squared error, or for classes the error rate,
         which takes activations as Gaussian. The settings that are best for the one are not quite
@@ -108,10 +107,12 @@ def advise(
     seed = checks.seed("seed", seed)
     holdout = checks.number("holdout", holdout, 0.01, 0.9)
     kept = trained_on(problem, holdout, seed)
-    batch_size = checks.count("batch_size", batch_size, 1, data_of(kept).p)  # not what is held out
+    size = kept.batch_size if batch_size is None else batch_size
+    size = checks.count("batch_size", size, 1, data_of(kept).p)  # not what is held out
     with calm(data):
-        found = report(Search(kept, passes, batch_size, objective), seed)
-    found.attrs |= {"objective": objective} | results.attributes(problem)  # of all the data
+        found = report(Search(kept.replace(batch_size=size), passes, objective), seed)
+    found.attrs |= {"objective": objective}
+    found.attrs |= results.attributes(problem.replace(batch_size=size))  # of all the data
     if not data.p_test:
         found.attrs |= {"holdout": holdout, "seed": seed}
     return found
@@ -201,7 +202,7 @@ def entry(search: Search, choice: Choice) -> dict[str, float]:
     }
     if search.batch == 1:
         row |= units.scikit_learn(choice.rate, choice.decay, n, end, window)
-    row |= units.pytorch(choice.rate, choice.decay, n, search.batch)
+    row |= units.pytorch(choice.rate, choice.decay, n)
     return row | measure(m, Sigma, moments.null_variance(end))
 
 
@@ -217,7 +218,11 @@ def shuffled(search: Search, choice: Choice, runs: int, seed: int) -> dict[str, 
 
     share = 1 / round(search.data.p / search.batch) if search.batch > 1 else 0.0
     problem = search.problem.replace(
-        rate=choice.rate, decay=choice.decay, sequence="reshuffled", batch_share=share
+        rate=choice.rate / search.batch,  # of a share v is per example
+        decay=choice.decay,
+        sequence="reshuffled",
+        batch_share=share,
+        batch_size=1,
     )
     found = trained(problem, search.data, choice.passes, choice.start, runs, seed)
     return {

@@ -19,7 +19,7 @@ import numpy as np
 
 from manypass.checks import Array
 from manypass.data import sums
-from manypass.data.moments import Moments
+from manypass.data.moments import Moments, State
 from manypass.data.stepping import follow
 
 FIRST = (1 / 64, 1 / 16, 1 / 4)  # of the first stop: knots where Σ is still young
@@ -69,11 +69,13 @@ class Averages:
 
     @staticmethod
     def _values(
-        path: Iterator[tuple[int, Array | None]], count: int, reduce: Callable[[Array], Array]
+        path: Iterator[tuple[int, State | None]], count: int, reduce: Callable[[Array], Array]
     ) -> list[Array] | None:
         found = [next(path)[1] for _ in range(count)]
         return (
-            None if any(s is None for s in found) else [reduce(s) for s in found if s is not None]
+            None
+            if any(s is None for s in found)
+            else [reduce(s.Sigma) for s in found if s is not None]
         )
 
     def _interval(self, start: int, end: int, nodes: list[int], values: list[Array]) -> Interval:
@@ -93,7 +95,8 @@ class Averages:
         """m̄ over the steps start+1..end; m at the end if start = end − 1."""
         n = end - start
         limit = self.moments.nu * self.moments.examples.g / self.q
-        return limit * (1 - sums.power(self.q, start + 1) * sums.learned(self.q, n) / n)
+        gone = sums.power(self.q, start + 1) * sums.learned(self.q, n) / n
+        return limit + gone * (self.moments.start - limit)  # type: ignore[no-any-return]
 
     def halves(self, start: int, end: int) -> Array:
         """(1/n²) Σ_l S(l) [½ + G_i(end − l)]: V is this plus its transpose, or twice its sum."""

@@ -26,12 +26,12 @@ class Measure:
         self.H_test = moments.examples.H_test
         self.outside = moments.examples.n - moments.examples.rank
 
-    def __call__(self, m: Array, Sigma: Array | None, null: float) -> dict[str, float]:
+    def __call__(self, m: Any, Sigma: Array | None, null: float) -> dict[str, float]:
         """All that can be measured; a diverged Σ (None) has infinite errors, or guesses."""
         found = self.train(m, Sigma) | self.test(m, Sigma, null)
         return {name: found[name] for name in ("Q", "F2", "F2_test", "Et", "Eg") if name in found}
 
-    def train(self, m: Array, Sigma: Array | None) -> dict[str, float]:
+    def train(self, m: Any, Sigma: Array | None) -> dict[str, float]:
         """F2 and Et of weights with mean m and covariance Σ."""
         e, moments = self.moments.examples, self.moments
         if Sigma is None:
@@ -45,7 +45,7 @@ class Measure:
         variance = np.concatenate([moments.spread(Sigma, Y) for _, Y in moments.blocks()])
         return {"F2": F2, "Et": error_rate(e.targets, x, variance)}
 
-    def test(self, m: Array, Sigma: Array | None, null: float) -> dict[str, float]:
+    def test(self, m: Any, Sigma: Array | None, null: float) -> dict[str, float]:
         """Q, F2_test and Eg of weights with mean m, covariance Σ, and variance `null` outside."""
         e, moments = self.moments.examples, self.moments
         if Sigma is None:

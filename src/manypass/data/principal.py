@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,8 +17,8 @@ from manypass.checks import Array
 class Principal:
     """ξ = V Y + (what lies outside): V the eigenvectors of H whose eigenvalue h is not zero.
 
-    Weights start at zero and examples pull within the span of V, so that outside of it there is
-    only dynamical noise. In this basis H is diagonal and the mean of the weights is known at once.
+    Examples pull within the span of V: outside of it there is only dynamical noise, and what is
+    left of the weights that learning started from (`started`). In this basis H is diagonal.
     """
 
     n: int  # N, the number of weights
@@ -80,6 +81,32 @@ def principal(X: Any, y: Array, X_test: Any, y_test: Any, device: str = "cpu") -
         targets_test=y[:0] if y_test is None else y_test,
         outside=outside,
     )
+
+
+def started(examples: Principal, data: Any, weights: Any) -> tuple[Principal, Array]:
+    """Return J(0) in this basis, to which its part outside the span is added: a first one, h = 0.
+
+    VᵀJ = Yᵀ(XJ)/ph and V = XᵀY/ph, so that V itself need not be kept.
+    """
+    J, Y, scale = np.array(weights), examples.Y, examples.targets.size * examples.h
+    inside = Y.T @ card.beside(data.X @ J, Y) / scale
+    rest = J - data.X.T @ card.host(Y @ (inside / scale))
+    length = np.sqrt(rest @ rest)
+    if examples.rank == examples.n or length <= 1e-7 * np.sqrt(J @ J):  # rounding
+        return examples, inside
+    Y_test, outside = np.pad(examples.Y_test, ((0, 0), (1, 0))), examples.outside
+    if examples.targets_test.size:
+        Y_test[:, 0] = card.beside(data.X_test @ (rest / length), Y)
+        outside = np.maximum(outside - Y_test[:, 0] ** 2, 0.0)
+    wider = dataclasses.replace(
+        examples,
+        h=np.pad(examples.h, (1, 0)),
+        Y=np.pad(Y, ((0, 0), (1, 0))),
+        g=np.pad(examples.g, (1, 0)),
+        Y_test=Y_test,
+        outside=outside,
+    )
+    return wider, np.pad(inside, (1, 0), constant_values=length)
 
 
 def _sq(rows: Array) -> Array:

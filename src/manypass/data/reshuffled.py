@@ -87,43 +87,37 @@ class Epochs:
             out[:, k] /= 1 - self.width * kernel[:, 0] / 2
         return out
 
-    def nodes(self, state: State) -> Iterator[tuple[State, Polynomial, Polynomial]]:
+    def nodes(self, state: State) -> Iterator[tuple[State, Polynomial]]:
         """Yield each cell of an epoch: (m, Σ) at its beginning, and the sources within it."""
         past = Past(self)
         for k in range(self.cells):
             m, Sigma = state
             first = past.sources(k, m, Sigma, keep=True)
-            drift, spread = (self._source([s]) for s in first)
-            guess = self.advance(state, drift, spread, self.n)
+            guess = self.advance(state, Polynomial([0.0], [first], self.n), self.n)
             last = past.sources(k + 1, *guess)
-            drift, spread = (self._source(list(pair)) for pair in zip(first, last, strict=True))
-            yield state, drift, spread
-            state = self.advance(state, drift, spread, self.n)
+            sources = Polynomial([0.0, self.n], [first, last], self.n)
+            yield state, sources
+            state = self.advance(state, sources, self.n)
 
-    def _source(self, values: list[Array]) -> Polynomial:
-        return Polynomial([0.0, self.n][: len(values)], values, self.n)
-
-    def advance(self, state: State, drift: Polynomial, spread: Polynomial, steps: float) -> State:
+    def advance(self, state: State, sources: Polynomial, steps: float) -> State:
         """(m, Σ) so many steps later."""
-        return (
-            drift.advance(state[0], self.moments.q, steps),
-            spread.advance(state[1], self.moments.c, steps),
-        )
+        m, Sigma = sources.advance(state, (self.moments.q, self.moments.c), steps)
+        return m, Sigma
 
     def end(self, state: State) -> State:
         """(m, Σ) one epoch later."""
-        for begin, drift, spread in self.nodes(state):
-            state = self.advance(begin, drift, spread, self.n)
+        for begin, sources in self.nodes(state):
+            state = self.advance(begin, sources, self.n)
         return state
 
     def at(self, state: State, steps: list[int]) -> tuple[list[State], State]:
         """(m, Σ) after the given steps of one epoch, none of them 0, and at its end."""
         found: dict[int, State] = {}
-        for k, (begin, drift, spread) in enumerate(self.nodes(state)):
+        for k, (begin, sources) in enumerate(self.nodes(state)):
             for step in steps:
                 if k * self.n < step <= (k + 1) * self.n * (1 + 1e-12):
-                    found[step] = self.advance(begin, drift, spread, step - k * self.n)
-            state = self.advance(begin, drift, spread, self.n)
+                    found[step] = self.advance(begin, sources, step - k * self.n)
+            state = self.advance(begin, sources, self.n)
         return [found[step] for step in steps], state
 
 
@@ -182,7 +176,7 @@ def curves(moments: Moments, task: str, steps: list[int]) -> dict[str, Array]:
 
     def run(cells: int) -> dict[str, Array]:
         epochs = Epochs(moments, cells)
-        state: State = (np.zeros_like(moments.h), moments.zero)
+        state: State = (moments.start, moments.zero)
         seen = {0: state} if 0 in wanted else {}
         left, epoch, before = [k for k in wanted if k], 0, np.nan
         while left:
@@ -196,7 +190,7 @@ def curves(moments: Moments, task: str, steps: list[int]) -> dict[str, Array]:
             place = dict(zip(inside, states, strict=True))
             seen |= {k: place[(k - 1) % p + 1] for k in here}
             left, epoch = left[len(here) :], epoch + 1
-            if not finite(_F2(moments, state)):
+            if not finite(moments.F2(*state)):
                 raise ValueError(f"`rate` is too large, and this theory diverges: {REMEDY}")
         return stack([measure(*seen[k], moments.null_variance(k)) for k in steps])
 
@@ -259,8 +253,3 @@ def extrapolated(moments: Moments, run: Any) -> dict[str, Array]:
         coarse = fine
     assert coarse is not None  # LARGEST leaves two numbers of cells
     return {n: (4 * fine[n] - coarse[n]) / 3 for n in fine}
-
-
-def _F2(moments: Moments, state: State) -> float:
-    f = moments.force(state[0])
-    return float(f @ f / f.size + moments.h @ np.diagonal(state[1]))

@@ -42,12 +42,12 @@ class Search:
     The objective is F2_test = ⟨(ỹ − x)²⟩, or Eg: half of that, or for classes the error rate.
     """
 
-    def __init__(self, problem: Problem, passes: int, batch: int, objective: str) -> None:
-        self.problem, self.data, self.batch = problem, data_of(problem), batch
+    def __init__(self, problem: Problem, passes: int, objective: str) -> None:
+        self.problem, self.data, self.batch = problem, data_of(problem), problem.batch_size
         self.by_rate = objective == "Eg" and self.data.task == "classification"
         self.examples = self.data.principal
         self.stops = sorted({round(s) for s in np.geomspace(1, passes, min(passes, 8))})
-        self.limit = critical_step(self.moments(problem)) * self.data.n / batch
+        self.limit = critical_step(self.moments(problem)) * self.data.n
         self.scale = float(self.examples.h.sum() / self.data.n)
         low, high = (share * self.limit for share in RATES)
         if not LIMITS[0] <= low < high <= LIMITS[1]:
@@ -164,8 +164,8 @@ class Search:
         return float(np.mean((self.examples.targets_test - self.examples.Y_test @ m) ** 2))
 
     def moments(self, problem: Problem, diagonal: bool = False) -> Moments:
-        """Return the moments of a problem for the batch size in question."""
-        return Moments(problem, self.examples, batch=self.batch, diagonal=diagonal)
+        """Return the moments of a problem on these data."""
+        return Moments(problem, self.examples, diagonal=diagonal)
 
     def steps(self, passes: float) -> int:
         """Return the number of steps in so many passes."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from manypass import card, checks, memory, orders
+from manypass import card, memory, orders
 from manypass.checks import Array
-from manypass.data import reshuffled, sums
+from manypass.data import flow, reshuffled, sums
 from manypass.data.critical import critical_step, steady_covariance
 from manypass.data.dataset import Dataset
 from manypass.data.measuring import Measure, stack
 from manypass.data.moments import Moments
 from manypass.data.stepping import follow
 from manypass.ensemble import Progress, shown
-from manypass.exact.modes import learned
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
 
@@ -41,7 +41,7 @@ def curves(
     with calm(data):
         moments = Moments(problem, data.principal_on(device), diagonal=diagonal)
         if problem.mode == "batch":
-            return batch_curves(problem, moments, t, two_time)
+            return flow.curves(problem, moments, t, two_time)
         if problem.sequence == "reshuffled":
             return _reshuffled_curves(moments, data.task, t, two_time)
         return online_curves(moments, data.task, t, accuracy or ACCURACY, two_time, progress)
@@ -56,12 +56,14 @@ def online_curves(
     path = follow(moments, sorted(set(steps)), MARGIN * accuracy)
     if two_time:
         memory.require(8 * t.size * (2 * moments.h.size + 4 * t.size), "take fewer `times`")
-    seen, kept = {}, {}
-    for k, Sigma in shown(path, len(set(steps)), progress, "exact", "time"):
+    seen: dict[int, dict[str, float]] = {}
+    kept: dict[int, tuple[Array, Array]] = {}
+    for k, state in shown(path, len(set(steps)), progress, "exact", "time"):
         with np.errstate(over="ignore", invalid="ignore"):
-            seen[k] = measure(moments.mean(k), Sigma, moments.null_variance(k))
-        if two_time:
-            kept[k] = None if Sigma is None else card.host(moments.variances(Sigma).copy())
+            seen[k] = measure(*(state.m, state.Sigma, state.null) if state else (None, None, 0.0))
+        if two_time and state is not None:
+            variances = card.host(moments.variances(state.Sigma).copy())
+            kept[k] = card.host(state.m), np.append(variances, state.null)
     out = stack([seen[k] for k in steps])
     if two_time:
         out |= _two_time(moments, measure, steps, kept)
@@ -78,46 +80,23 @@ def _reshuffled_curves(moments: Moments, task: str, t: Array, two_time: bool) ->
 
 
 def _two_time(
-    moments: Moments, measure: Measure, steps: list[int], kept: dict[int, Any]
+    moments: Moments, measure: Measure, steps: list[int], kept: dict[int, tuple[Array, Array]]
 ) -> dict[str, Array]:
-    """C(t,s) = m(t)·m(s) + Σ_i a_i^{k−l} Σ_ii(s) for t ≥ s, and G(t,s) = (1/N) Σ_i a_i^{k−l}."""
-    n, q = moments.examples.n, card.host(moments.q)
-    slow = np.array(moments.nu * moments.decay)  # 1 − a outside the span
+    """C(t,s) = m(t)·m(s) + Σ_i A_i Σ_ii(s) and G(t,s) = (1/N) Σ_i A_i, A = Π a from s to t > s."""
+    count = np.ones(moments.h.size + 1)
+    count[-1] = measure.outside
     C, G = np.zeros((2, len(steps), len(steps)))
-    means = np.array([card.host(moments.mean(k)) for k in steps])
+    later = [moments.kept(*pair) for pair in pairwise(steps)]
     for j, early in enumerate(steps):
+        a = np.ones_like(count)
         for i in range(j, len(steps)):
-            a = sums.power(q, steps[i] - early)
-            outside = measure.outside * float(sums.power(slow, steps[i] - early))
-            G[i, j] = (a.sum() + outside) / n
-            lost = kept[early] is None or kept[steps[i]] is None
-            noise = np.inf if lost else a @ kept[early] + outside * moments.null_variance(early)
-            C[i, j] = C[j, i] = np.inf if lost else means[i] @ means[j] + noise
+            a = a * later[i - 1] if i > j else a
+            G[i, j] = count @ a / moments.examples.n
+            C[i, j] = C[j, i] = np.inf
+            if early in kept and steps[i] in kept:
+                (m, variances), (last, _) = kept[early], kept[steps[i]]
+                C[i, j] = C[j, i] = last @ m + (count * a) @ variances
     return {"C": C, "G": G}
-
-
-def batch_curves(problem: Problem, moments: Moments, t: Array, two_time: bool) -> dict[str, Any]:
-    """Gradient flow over the training set: dm/dt = v(g − Hm − λm), Σ = (T/N)(1 − e^{−2xt})/x."""
-    measure = Measure(moments, problem.data.task)
-    v, n = problem.rate, moments.examples.n
-    x, slow = v * (problem.decay + moments.h), np.array([v * problem.decay])
-    means = v * moments.examples.g[:, None] * learned(x, t)
-    heat = 2 * problem.temperature / n
-    variance, null = heat * learned(2 * x, t), heat * learned(2 * slow, t)[0]
-    rows = []
-    for i in range(t.size):
-        Sigma = variance[:, i] if moments.diagonal else np.diag(variance[:, i])
-        rows.append(measure(means[:, i], Sigma, float(null[i])))
-    out = stack(rows)
-    if two_time:
-        lag = np.abs(t[:, None] - t)
-        early = np.minimum(np.arange(t.size)[:, None], np.arange(t.size))
-        decays = np.exp(-x[:, None, None] * lag)
-        outside = measure.outside * np.exp(-slow[0] * lag)
-        noise = np.einsum("its,its->ts", decays, variance[:, early])
-        out["C"] = means.T @ means + noise + outside * null[early]
-        out["G"] = np.tril((decays.sum(axis=0) + outside) / n)
-    return out
 
 
 def stationary(
@@ -126,6 +105,14 @@ def stationary(
     """Return Q, F2_test, Eg of weights averaged over the window, F2 and Et of present ones."""
     data = data_of(problem)
     with calm(data):
+        if problem.start is not None and problem.decay == 0:
+            outside = Moments(problem, data.principal).h.size - data.principal.rank
+            if outside:
+                raise ValueError(
+                    "no steady state of its own: with `decay` = 0 the part of `start` that lies in "
+                    "no example of the `data` stays for ever; take learning curves, or a `decay`"
+                )
+        problem = problem.replace(start=None)
         moments = Moments(problem, data.principal_on(device), diagonal=diagonal)
         return _stationary(problem, moments, window)
 
@@ -172,7 +159,7 @@ def check_steady(problem: Problem, moments: Moments) -> None:
     if problem.decay == 0 and isinstance(problem.rule, Hebbian):
         raise ValueError("no steady state: with `decay` = 0 Hebbian weights grow for ever")
     if problem.mode == "online" and moments.coupled:
-        limit = critical_step(moments) * moments.examples.n / moments.batch
+        limit = critical_step(moments) * moments.examples.n
         if problem.rate >= limit:
             said, rest = "no steady state", ""
             of = f"`rate` = {problem.rate:g} is not below the critical rate "
@@ -190,10 +177,10 @@ def check_steady(problem: Problem, moments: Moments) -> None:
         )
 
 
-def critical_rate(problem: Problem, batch: int = 1, device: str = "cpu") -> float:
-    """v_c = N ν_c/B of on-line Adaline by batches of B; bounded forces need none."""
+def critical_rate(problem: Problem, device: str = "cpu") -> float:
+    """v_c = N ν_c of on-line Adaline; bounded forces need none."""
     if not problem.scheduled and (problem.mode == "batch" or problem.rule.bounded):
-        return orders.overshoot(problem, batch)
+        return orders.overshoot(problem)
     if not isinstance(problem.rule, Adaline | Hebbian):
         raise ValueError(
             f"no critical rate of a Dataset is known for `rule` {problem.rule!r}, whose force is "
@@ -201,11 +188,10 @@ def critical_rate(problem: Problem, batch: int = 1, device: str = "cpu") -> floa
             f"come from method Simulation(samples=100)"
         )
     data = data_of(problem)
-    orders.require(problem, "critical_rate")
-    checks.count("batch_size", batch, 1, data.p)
+    problem = orders.require(problem.replace(rate=1.0, start=None), "critical_rate")
     with calm(data):
-        moments = Moments(problem, data.principal_on(device), batch=batch)
-        return critical_step(moments) * data.n / batch
+        moments = Moments(problem, data.principal_on(device))
+        return critical_step(moments) * data.n
 
 
 def calm(data: Dataset) -> AbstractContextManager[Any]:

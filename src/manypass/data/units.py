@@ -12,10 +12,10 @@ def scikit_learn(rate: float, decay: float, n: int, steps: int, window: int) -> 
     return {"eta0": rate / n, "alpha": decay, "average": float(average)}
 
 
-def pytorch(rate: float, decay: float, n: int, batch_size: int) -> dict[str, float]:
+def pytorch(rate: float, decay: float, n: int) -> dict[str, float]:
     """Return settings of ``torch.optim.SGD`` with ``nn.MSELoss()``: mean of (ỹ − x)².
 
-    lr = Bv/2N and weight_decay = 2λ. For a loss with the factor ½, double lr and halve
+    lr = v/2N and weight_decay = 2λ. For a loss with the factor ½, double lr and halve
     weight_decay.
     """
-    return {"lr": batch_size * rate / (2 * n), "weight_decay": 2 * decay}
+    return {"lr": rate / (2 * n), "weight_decay": 2 * decay}

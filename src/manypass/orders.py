@@ -44,8 +44,13 @@ SERVED = {
     "Exact.steady_state": Served(SEQUENCES, SEQUENCES),
     "critical_rate": Served(SEQUENCES, SEQUENCES, (), (), SEQUENCES, SEQUENCES),
     "slow_mode": Served(("replacement", "reshuffled"), ("replacement", "reshuffled")),
-    "Exact on a Dataset": Served(ON_DATA),  # the second approximately
-    "Exact.steady_state on a Dataset": Served(ON_DATA),
+    "Exact on a Dataset": Served(
+        ON_DATA,
+        moving=("replacement",),
+        started=ON_DATA,
+        sizes=True,  # reshuffled approximately
+    ),
+    "Exact.steady_state on a Dataset": Served(ON_DATA, started=ON_DATA, sizes=True),
     "critical_rate on a Dataset": Served(started=("replacement",), sizes=True),
     "advise on a Dataset": Served(sizes=True),
     "Simulation": EVERYTHING,

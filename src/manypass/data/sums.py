@@ -65,6 +65,8 @@ def _from_series(c: Array, n: float, degree: int) -> list[Array]:
 
 def power_sums(c: Array, n: float, degree: int = DEGREE) -> list[Array]:
     """bⁿ, and M_d(n) = Σ_{j<n} b^{n−1−j} j^d for d = 0..degree."""
+    if not degree:  # a shorter way
+        return [power(c, n), learned(c, n)]
     whole, *G = binomial_sums(c, n, degree)
     sums = [G[0], *G[1:2]]  # j⁰ and j¹ are binomials themselves
     for d in range(2, degree + 1):

@@ -183,6 +183,9 @@ def parser() -> Parser:
         help="what to minimise: F2_test, the mean squared error (default), or Eg, the error rate",
     )
     seed_flag(advice, 0, "of the share held out (default: 0); none draws one")
+    advice.add_argument(
+        "--schedules", action="store_true", help="compare rates that change with time too"
+    )
     advice.add_argument("--out", help="write the numbers as .nc, .csv or .json")
 
     text = "The paper's figures 1 to 4, a fifth for Adatron, a sixth of the orders; by default all."

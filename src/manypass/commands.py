@@ -145,6 +145,7 @@ def run_advise(arguments: argparse.Namespace) -> None:
         objective=arguments.objective,
         holdout=arguments.holdout,
         seed=arguments.seed,
+        schedules=arguments.schedules,
     )
     describe(problem)
     with saved_after(found, arguments.out):

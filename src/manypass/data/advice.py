@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import xarray as xr
 
 from manypass import checks, orders, results
-from manypass.data import units
+from manypass.data import scheduled, units
 from manypass.data.averaging import Averages
 from manypass.data.dataset import Dataset
 from manypass.data.measuring import Measure
@@ -16,6 +17,7 @@ from manypass.data.search import Choice, Search, error_of, only
 from manypass.data.solution import calm, data_of
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline
+from manypass.schedules import Schedule, at, scaled
 
 TOLERANCE = 1e-5  # of a step, for the errors that are reported
 OBJECTIVES = ("F2_test", "Eg")
@@ -44,6 +46,7 @@ def advise(
     objective: str = "F2_test",
     holdout: float = 0.25,
     seed: int | None = 0,
+    schedules: bool = False,
 ) -> xr.Dataset:
     """Return the settings of SGD that make ⟨(ỹ − x)²⟩ on the test set smallest, and what they give.
 
@@ -67,6 +70,9 @@ def advise(
         Without a test set this share of the training set is held out as one.
     seed : int
         Of the choice of held-out examples and of the runs.
+    schedules : bool
+        Compare rates that change with time too: rows "constant", "inverse", "cosine", ...
+        (`data.scheduled`), each at its best over all passes, with the best decay.
 
     Returns
     -------
@@ -79,7 +85,8 @@ def advise(
         cut an epoch evenly), and the settings in
         the units of scikit-learn (`eta0`, `alpha`, `average`; one example per step) and of
         PyTorch (`lr`, `weight_decay`); see `data.units`. The objective and the critical rate,
-        that of the examples which are trained on, are attributes.
+        that of the examples which are trained on, are attributes. `schedule` is a rate as text,
+        `scikit_learn` and `pytorch` are what to type.
 
     Notes
     -----
@@ -110,7 +117,8 @@ def advise(
     size = kept.batch_size if batch_size is None else batch_size
     size = checks.count("batch_size", size, 1, data_of(kept).p)  # not what is held out
     with calm(data):
-        found = report(Search(kept.replace(batch_size=size), passes, objective), seed)
+        search = Search(kept.replace(batch_size=size), passes, objective)
+        found = report(search, seed, checks.flag("schedules", schedules))
     found.attrs |= {"objective": objective}
     found.attrs |= results.attributes(problem.replace(batch_size=size))  # of all the data
     if not data.p_test:
@@ -136,7 +144,7 @@ def trained_on(problem: Problem, holdout: float, seed: int) -> Problem:
     return problem if data.p_test else problem.replace(data=data.held_out(share, seed))
 
 
-def report(search: Search, seed: int) -> xr.Dataset:
+def report(search: Search, seed: int, schedules: bool) -> xr.Dataset:
     """Choose, and tabulate what the choices give."""
     v, decay, last = search.problem.rate, search.problem.decay, search.stops[-1]
     first = search.run(v, decay)
@@ -154,17 +162,21 @@ def report(search: Search, seed: int) -> xr.Dataset:
         "all": search.together(),
     }
     # The search is rougher than what is reported: what it finds may be worse than the start.
-    runs, best = runs_of(search), dict[str, tuple[dict[str, float], Choice]]()
+    runs, best = runs_of(search), dict[str, tuple[dict[str, Any], Choice]]()
     for name, choice in rows.items():
         others = list(best.values()) if name == "all" else list(best.values())[:1]
         best[name] = min(
             [(entry(search, choice), choice), *others], key=lambda pair: search.reported(pair[0])
         )
+    if schedules:
+        for name, choice in scheduled.compared(search, best["all"][1]).items():
+            best[name] = entry(search, choice), choice
     tables = {n: row | shuffled(search, c, runs, seed) for n, (row, c) in best.items()}
     tables["batch"] = batch_entry(search, decay)
     tables["batch, best decay"] = batch_entry(search, search.batch_decay())
     names = [n for n in (*LONG_NAMES, "Q", *ERRORS) if n in tables["start"]]
     names += [n for n in tables["start"] if "_shuffled" in n]
+    words = ("schedule", "scikit_learn", "pytorch")
     found = xr.Dataset(
         {
             name: (
@@ -173,37 +185,41 @@ def report(search: Search, seed: int) -> xr.Dataset:
                 {"long_name": LONG_NAMES.get(name) or results.long_name(name)},
             )
             for name in names
-        },
+        }
+        | {name: ("advice", [str(row.get(name, "")) for row in tables.values()]) for name in words},
         {"advice": list(tables)},
     )
     found.attrs = {"critical_rate": search.limit, "batch_size": search.batch, "runs": runs}
     return found
 
 
-def entry(search: Search, choice: Choice) -> dict[str, float]:
+def entry(search: Search, choice: Choice) -> dict[str, Any]:
     """One row: settings, and what they give with the full covariance."""
-    problem = search.problem.replace(rate=choice.rate, decay=choice.decay)
-    moments = search.moments(problem)
-    measure = Measure(moments, search.data.task)
     end, start = search.steps(choice.passes), search.steps(choice.start)
+    window, n, decay = end - start, search.data.n, choice.decay
+    moving = isinstance(choice.rate, Schedule)
+    first = float(at(choice.rate, 0.0)) or float(at(choice.rate, math.inf))  # after a warm-up
+    row: dict[str, Any] = {
+        "rate": first,
+        "decay": decay,
+        "passes": choice.passes,
+        "window": choice.passes - choice.start,
+        "schedule": str(choice.rate) if moving else "",
+    }
+    said = units.typed(choice.rate, decay, n, search.batch, choice.passes, end, window)
+    if said["scikit_learn"]:
+        row |= units.scikit_learn(first, decay, n, end, window)
+    row |= units.pytorch(first, decay, n) | said
+    if moving:
+        return row | scheduled.expected(search, choice, TOLERANCE)
+    moments = search.moments(search.problem.replace(rate=choice.rate, decay=decay))
     stops = [search.steps(s) for s in search.stops if s <= choice.passes]
     averages = Averages(moments, stops, TOLERANCE, lambda Sigma: Sigma)
-    window, Sigma = end - start, None
-    m = averages.mean(start, end) if window else moments.mean(end)
+    m, Sigma = averages.mean(start, end) if window else moments.mean(end), None
     if not averages.diverged:
         half = averages.halves(start, end) if window else averages.at(end) / 2
         Sigma = half + half.T
-    n = search.data.n
-    row: dict[str, float] = {
-        "rate": choice.rate,
-        "decay": choice.decay,
-        "passes": choice.passes,
-        "window": choice.passes - choice.start,
-    }
-    if search.batch == 1:
-        row |= units.scikit_learn(choice.rate, choice.decay, n, end, window)
-    row |= units.pytorch(choice.rate, choice.decay, n)
-    return row | measure(m, Sigma, moments.null_variance(end))
+    return row | Measure(moments, search.data.task)(m, Sigma, moments.null_variance(end))
 
 
 def runs_of(search: Search) -> int:
@@ -218,7 +234,7 @@ def shuffled(search: Search, choice: Choice, runs: int, seed: int) -> dict[str, 
 
     share = 1 / round(search.data.p / search.batch) if search.batch > 1 else 0.0
     problem = search.problem.replace(
-        rate=choice.rate / search.batch,  # of a share v is per example
+        rate=scaled(choice.rate, 1 / search.batch),  # of a share v is per example
         decay=choice.decay,
         sequence="reshuffled",
         batch_share=share,
@@ -247,7 +263,7 @@ def text(found: xr.Dataset) -> str:
         lines.append(
             f"{label!s:>18}" + "".join(f"{c:>11.5g}" if c == c else " " * 11 for c in cells)
         )
-    best = {str(name): float(found[name].sel(advice="all")) for name in found}
+    best = found.sel(advice="all")
     where, rest = "the test set", ""
     if "holdout" in found.attrs:
         where = f"{found.attrs['holdout']:.0%} of the data, held out"
@@ -257,28 +273,32 @@ def text(found: xr.Dataset) -> str:
     words = "the mean squared error"
     if what == "Eg":
         words = "the error rate" if classes else f"half {words}"
+    mean, error = (float(best[f"{what}_shuffled{end}"]) for end in ("", "_se"))
+    told = f"{mean:.5g} +- {error:.2g}"
     lines += [
         "",
         f"chosen for the smallest {what}, {words} on {where}",
         f"critical rate v_c = {found.attrs['critical_rate']:.5g}{rest}",
-        f"examples are drawn with replacement; with shuffle=True {what} of `all` is "
-        f"{best[f'{what}_shuffled']:.5g} +- {best[f'{what}_shuffled_se']:.2g} in {runs} runs",
+        f"examples are drawn with replacement; with shuffle=True {what} of `all` is {told} "
+        f"in {runs} runs",
     ]
-    passes = int(best["passes"])
-    if "eta0" in best:
-        average = f", average={int(best['average'])}" if best["average"] else ""
-        lines.append(
-            f'scikit-learn: SGDRegressor(penalty="l2", alpha={best["alpha"]:.4g}, '
-            f'learning_rate="constant", eta0={best["eta0"]:.4g}, max_iter={passes}, tol=None, '
-            f"fit_intercept=False{average})"
-        )
-    size = int(found.attrs["batch_size"])
+    if scheduled.FIRST in found.advice:
+        lines += ["", *scheduled.comparison(found, what)]
+    for label in ["all", *(n for n in found.advice.values if found.schedule.sel(advice=n).item())]:
+        lines += ["", *_typed(found.sel(advice=label), int(found.attrs["batch_size"]))]
+    return "\n".join(lines)
+
+
+def _typed(row: xr.Dataset, size: int) -> list[str]:
+    """One way to train, as it would be typed."""
+    lines, window = [f"{row.advice.item()}:"], int(row.window)
+    if row.scikit_learn.item():
+        lines.append(f"scikit-learn: {row.scikit_learn.item()}")
     batches = f"batch size {size}"
     if size > 1:  # a smaller batch at the end would take a step as long as the others
         batches = f"DataLoader(batch_size={size}, shuffle=True, drop_last=True)"
+    over = f", weights averaged over the last {window}" if window else ""
     lines.append(
-        f"PyTorch: SGD(lr={best['lr']:.4g}, weight_decay={best['weight_decay']:.4g}) with "
-        f"MSELoss(), {batches}, {passes} epochs"
-        + (f", weights averaged over the last {int(best['window'])}" if best["window"] else "")
+        f"PyTorch: {row.pytorch.item()} with MSELoss(), {batches}, {int(row.passes)} epochs{over}"
     )
-    return "\n".join(lines)
+    return lines

@@ -88,8 +88,8 @@ class Moments:
         self.weight = self.nu**2 / self.batch
         q = self.nu * (self.decay + self.h)  # 1 − a
         slow = self.nu * self.decay  # the same outside the span
-        self.q, self.fading = q, np.pad(q, (0, 1), constant_values=2 * slow - slow**2)
-        self.drift = np.pad(self.nu * self.examples.g, (0, 1), constant_values=self.heat)
+        self.q, self.fading = q, _ending(q, 2 * slow - slow**2)
+        self.drift = _ending(self.nu * self.examples.g, self.heat)
         pair = (q, q) if self.diagonal else (q[:, None], q)
         both = (self.h, self.h) if self.diagonal else (self.h[:, None], self.h)
         # 1 − b, free of the cancellation in 1 − a_i a_j
@@ -121,7 +121,7 @@ class Moments:
     @property
     def first(self) -> State:
         """The state at the start."""
-        return State(np.pad(self.start, (0, 1)), self.zero)
+        return State(_ending(self.start, 0.0), self.zero)
 
     def steps(self, t: float) -> int:
         """Return the number of steps that have been taken by time t."""
@@ -222,6 +222,12 @@ class Moments:
         """⟨F²⟩ over the training set."""
         f = self.force(m)
         return float(f @ f / f.size + self.h @ self.variances(Sigma))
+
+
+def _ending(vector: Array, last: float) -> Array:
+    out = np.empty_like(vector, shape=vector.size + 1)
+    out[:-1], out[-1] = vector, last
+    return out
 
 
 REMEDY = "take fewer columns, or Exact(diagonal=True), an approximation"

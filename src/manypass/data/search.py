@@ -29,7 +29,7 @@ LIMITS = (1e-12, 1e6)  # of rates and decays that a problem may have
 class Choice:
     """One way to train, and what it gives of the objective on the test set."""
 
-    rate: float
+    rate: Any  # a number or a schedule
     decay: float
     passes: int
     start: int  # the pass after which averaging begins; `passes` if there is none

@@ -27,7 +27,7 @@ from manypass.data.moments import Moments, State, finite
 KEPT = 3  # past values of the source
 DOUBT = 4  # how much better a higher degree has to be
 NEVER = 1 << 62  # steps
-INTERVALS = 32  # at least, while a schedule moves: what lies between them is not looked at
+INTERVALS = 16  # at least, while a schedule moves: what lies between them is not looked at
 
 
 class Polynomial:

@@ -12,6 +12,7 @@ import xarray as xr
 from manypass import checks, orders, results, verbs
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
+from manypass.sweeps.comparing import compare
 from manypass.sweeps.searching import Goal, along_many, along_one
 
 FIELDS = ("rate", "decay", "temperature", "noise", "alpha", "window", "time")
@@ -40,7 +41,9 @@ def best(
         "rate", "decay", "window" (the averaging time τ, in the steady state), "time" (when to
         stop), ... or a mapping of one or more of them to their bounds. By default a rate goes up
         to the critical one, a decay from 0.001 to 100, a window to 100, a time to 1000 (30 for
-        rules without an exact theory).
+        rules without an exact theory). "schedule" compares ways to change the rate until the time
+        `at`: the best constant rate, with weights averaged over the best window too, 1/t and its
+        root, exponential, cosine, two steps and a warm-up, at the problem's decay.
     objective : str
         The result that should be small: Eg, Et, F2, Q, on a `Dataset` also F2_test. Eg and F2_test
         of a `Dataset` need a test set, and Et of on-line Adaline classification
@@ -59,7 +62,8 @@ def best(
     xarray.Dataset
         `best_rate` (or other field) and the least `best_Eg`, with its `best_Eg_se` if it is
         sampled; for one field also the curve of the objective around it. The attribute `bound`
-        says if the optimum lies at the end of the range, and a warning does too.
+        says if the optimum lies at the end of the range, and a warning does too. Over schedules,
+        `best_Eg`, the text of `best_rate` and the `window` on the coordinate `schedule`.
 
     Examples
     --------
@@ -75,6 +79,10 @@ def best(
     window = checks.number("window", window, 0, results.LATEST)
     if not isinstance(at, str) or at != "steady":
         at = checks.number("at", at, 1e-9, results.LATEST)
+    if isinstance(over, str) and over == "schedule":
+        if window:
+            raise ValueError(f"`window` is varied by `over` = 'schedule' itself, got {window!r}")
+        return compare(problem, objective, at, method, progress)
     bounds = _bounds(problem, over, at)
     if window and (at != "steady" or "time" in bounds):
         raise ValueError(f"`window` is for the steady state only, got {window!r} for another time")
@@ -117,7 +125,7 @@ def _bounds(problem: Problem, over: Any, at: Any) -> dict[str, tuple[float, floa
         raise ValueError(f"`over` must be a field or a mapping of fields to bounds, got {over!r}")
     out = {}
     for name in names:
-        checks.choice("over", name, FIELDS)
+        checks.choice("over", name, (*FIELDS, *(["schedule"] if isinstance(over, str) else [])))
         pair = _default(problem, name, at) if isinstance(over, str) else over[name]
         ends = [*pair] if np.iterable(pair) else []
         if len(ends) != 2:

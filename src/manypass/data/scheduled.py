@@ -1,0 +1,63 @@
+"""Rates that change with time in `advise`: the best of each kind for all passes, side by side."""
+
+from __future__ import annotations
+
+import math
+
+import xarray as xr
+
+from manypass import families
+from manypass.data.measuring import Measure
+from manypass.data.search import DECAYS, LARGE, LIMITS, RATES, TOLERANCE, Choice, Search
+from manypass.data.stepping import follow
+
+EVALUATIONS = 24  # of each kind, after a coarse grid
+FIRST = "constant"
+
+
+def compared(search: Search, best: Choice) -> dict[str, Choice]:
+    """Return the best rate of each kind, and the best decay, from that of a constant rate on."""
+    passes = search.stops[-1]
+    step = search.batch / search.data.n
+    until = search.steps(passes) * step
+    kinds = families.FAMILIES | {"invscaling": families.invscaling(step)}
+    rates = RATES[0] * search.limit, 1.5 * search.limit
+    low, high = (min(max(d * search.scale, LIMITS[0]), LIMITS[1]) for d in DECAYS)
+    also = {"decay": (low, high, min(max(best.decay, low), high))} if best.decay else {}
+
+    def error(rate: object, decay: float = best.decay) -> float:
+        choice = Choice(rate, decay, passes, passes, math.nan)
+        return search.reported(expected(search, choice, TOLERANCE, search.examples.rank > LARGE))
+
+    found = {}
+    for name, family in kinds.items():
+        least, rate, more = families.least(error, family, rates, until, EVALUATIONS, also)
+        found[name] = Choice(rate, more.get("decay", best.decay), passes, passes, least)
+    return found
+
+
+def expected(
+    search: Search, choice: Choice, tolerance: float, diagonal: bool = False
+) -> dict[str, float]:
+    """Return what a schedule gives after its passes."""
+    problem = search.problem.replace(rate=choice.rate, decay=choice.decay)
+    moments = search.moments(problem, diagonal=diagonal)
+    ((_, state),) = follow(moments, [search.steps(choice.passes)], tolerance)
+    measure = Measure(moments, search.data.task)
+    return measure(state.m, state.Sigma, state.null) if state else measure(None, None, 0.0)
+
+
+def comparison(found: xr.Dataset, what: str) -> list[str]:
+    """Say whether a rate that falls beats averaging of the weights."""
+    names = [str(n) for n in found.advice.values if found.schedule.sel(advice=n).item()]
+    constant, averaged = (float(found[what].sel(advice=n)) for n in (FIRST, "all"))
+    errors = {n: float(found[what].sel(advice=n)) for n in names}
+    winner = min(errors, key=lambda n: errors[n])
+    inverse = errors["inverse"]
+    says = "beats" if inverse < averaged else "does not beat"
+    more = errors[winner] / averaged - 1
+    return [
+        f"a constant rate gives {what} = {constant:.5g}, with its weights averaged at best "
+        f"{averaged:.5g}; 1/t gives {inverse:.5g}: it {says} averaging",
+        f"the best schedule is {winner}, {errors[winner]:.5g}, {more:+.2%} against averaging",
+    ]

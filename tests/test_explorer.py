@@ -26,6 +26,9 @@ CHROMIUM = os.environ.get("MANYPASS_BROWSER") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 PATIENCE = 90.0  # seconds; a shared machine may be slow
+STILL = {"reduced_motion": "reduce"}  # drawing a pulse again and again takes a core
+# No page is started in advance that nobody opens.
+ARGUMENTS = ["--no-sandbox", "--disable-features=SpareRendererForSitePerProcess"]
 
 
 class Page:
@@ -37,11 +40,18 @@ class Page:
         page.on("request", lambda request: self.requests.append(request.url))
 
     def until(self, condition, what=None):
-        """Wait until an expression holds; the page's policy forbids Playwright's own way."""
-        end = time.monotonic() + PATIENCE
-        while not (found := self.page.evaluate(condition, what)):
-            assert time.monotonic() < end, (condition, self.page.inner_text("main"), self.errors)
-            time.sleep(0.02)
+        """Wait inside the page until an expression holds; its policy forbids Playwright's way."""
+        found = self.page.evaluate(
+            f"""async (what) => {{
+                const end = Date.now() + {1000 * PATIENCE};
+                const holds = {condition if "=>" in condition[:8] else f"() => ({condition})"};
+                while (!holds(what) && Date.now() < end)
+                    await new Promise((again) => setTimeout(again, 20));
+                return holds(what);
+            }}""",
+            what,
+        )
+        assert found, (condition, self.page.inner_text("main"), self.errors)
         return found
 
     def go(self, address):
@@ -89,19 +99,26 @@ def chromium():
         pytest.skip("no Chromium found: the explorer was not tested in a browser")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def usual(chromium):
+    """One browser session for all pages that ask for nothing special: it keeps scripts compiled."""
+    return chromium.new_context(**STILL)
+
+
 @pytest.fixture
-def opened(chromium, explorer):
+def opened(chromium, usual, explorer):
     """Open a page of the explorer; at the end nothing went wrong and nothing was asked outside."""
     contexts, pages = [], []
 
     def make(link="", **options):
-        contexts.append(chromium.new_context(**options))
-        pages.append(Page(contexts[-1].new_page()))
+        if options:
+            contexts.append(chromium.new_context(**STILL, **options))
+        pages.append(Page((contexts[-1] if options else usual).new_page()))
         return pages[-1].go(f"{explorer}/#{link}")
 
     yield make
@@ -109,6 +126,7 @@ def opened(chromium, explorer):
         assert page.errors == []
         outside = [u for u in page.requests if not u.startswith((explorer + "/", "blob:", "data:"))]
         assert outside == []
+        page.page.close()
     for context in contexts:
         context.close()
 
@@ -276,6 +294,7 @@ def test_downloads(opened):
     table = pd.read_csv(page.download("#order", "CSV"), comment="#")
     for name in ("t", "R", "Q", "F2", "Eg"):
         same(table[name], solved(rate=1.5)[name])
+    page.until("document.querySelector('#steady .plot').data?.length > 0")
     drawing = io.BytesIO(page.download("#steady", "SVG").read_bytes()).read().decode()
     assert drawing.startswith("<svg")
     assert "mean force" in drawing
@@ -363,7 +382,7 @@ def test_foreign_pages_get_nothing_and_own_pages_ask_nobody_else(opened, chromiu
     body = '{"view": {"problem": {}}, "want": "curves"}'
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        context = chromium.new_context()
+        context = chromium.new_context(**STILL)
         page = context.new_page()
         foreign = f"http://127.0.0.1:{server.server_port}/"
         page.goto(foreign)

@@ -360,7 +360,7 @@ def test_smaller_batches_approach_one_example_at_a_time():
 
 def test_noise_of_batches_has_the_variance_of_the_temperature():
     """Without forces dQ = −2vλQ dt + 2T dt, as an Euler step of Δ has it."""
-    none = mp.Rule(lambda x, target: 0.0 * x, slope=lambda x, target: 0.0 * x)
+    none = mp.Adatron(kappa=-1e3)  # no activation is as wrong as that
     problem = PROBLEM.replace(rule=none, temperature=0.4, batch_share=0.5, alpha=1.0)
     found = mp.solve(problem, [0.5, 1.0, 5.0], mp.Simulation(n=50, samples=400, seed=1))
     keep, Q, expected = (1 - 0.9 * 0.3 * 0.5) ** 2, 0.0, []

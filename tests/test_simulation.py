@@ -74,7 +74,7 @@ def test_strong_decay_does_not_underflow():
 
 def test_noise_has_the_variance_of_the_temperature():
     """Pure diffusion: |J|² = 2Tt."""
-    silent = mp.Rule(force=lambda x, y: 0.0 * x, slope=lambda x, y: 0.0)
+    silent = mp.Adatron(kappa=-1e3)  # no activation is as wrong as that
     problem = mp.Problem(mp.Teacher(alpha=1.0), silent, rate=1.0, temperature=0.3)
     for mode in ("online", "batch"):
         data = mp.solve(

@@ -25,6 +25,13 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def explorer():
     """Address of an explorer that runs as a user would run it."""
+    import manypass as mp
+
+    # What each of its workers would compile is compiled once, and kept on disk.
+    problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.8)
+    for method in (mp.Exact(samples=64), mp.Simulation(n=20, samples=1)):
+        mp.solve(problem, [0.1], method)
+    mp.activations(problem, 0.1, samples=64)
     command = [sys.executable, "-m", "manypass", "explore", "--port", "0", "--no-browser"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -1,0 +1,105 @@
+"""The mean-field solver with rates that move and starts: against exact theory and the tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from references import Table, tables
+from test_dmft_references import scores
+
+import manypass as mp
+
+RULES = ("adatron", "perceptron", "logistic")
+START = mp.Start(-0.3, 1.0)
+T = [0.5, 1.5, 3.0]
+
+
+def linear(**changes):
+    settings = {"rate": "steps:0:1.2:1:0.3", "decay": 0.2, "start": START} | changes
+    return mp.Problem(mp.Teacher(1.2, task="regression", noise=0.5), mp.Adaline(), **settings)
+
+
+def z_scores(found, right):
+    names = ("R", "Q", "F2", "C", "G")
+    z = {n: (found[n] - right[n]) / np.maximum(found[f"{n}_se"], 1e-4) for n in names}
+    return {name: float(abs(value).max()) for name, value in z.items()}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"rate": "warmup:1:cosine:1.2:0.1:2", "decay": "inverse:0.5:1"},
+        {"mode": "batch"},
+        {"mode": "batch", "temperature": 0.1, "rate": "exponential:1:2", "start": None},
+    ],
+    ids=str,
+)
+def test_linear_rules_have_their_exact_curves(changes):
+    problem = linear(**changes)
+    found = mp.solve(problem, T, mp.DMFT(samples=12_000, seed=1), two_time=True)
+    z = z_scores(found, mp.solve(problem, T, mp.Exact(), two_time=True))
+    assert max(z.values()) < 4, z
+    assert float((found.Q_se / found.Q).max()) < 0.03  # and that says something
+
+
+def test_a_start_of_forces_that_never_act_is_learned():
+    """From J = 0 Adatron with κ = 0 rests for ever; not from elsewhere."""
+    problem = mp.Problem(mp.Teacher(1.0), mp.Adatron(kappa=0.0), rate=1.0, start=START)
+    found = mp.solve(problem, [0.0, 2.0], mp.DMFT(samples=4_000, seed=1))
+    assert 0 < float(found.R[1]) < 0.1  # 0.032(2) in simulations of N = 800
+    assert float(found.Eg[0]) == pytest.approx(np.arccos(-0.3) / np.pi, rel=1e-3)
+
+
+def test_a_table_with_a_start_and_jumping_rate():
+    z, size = scores("adatron-steps-start", mp.DMFT(seed=1))
+    assert np.abs(np.concatenate(list(z.values()))).max() < 4
+    assert size < 0.0101
+
+
+@pytest.mark.physics
+def test_errors_are_what_they_say_on_all_tables_that_move():
+    """Within two reported errors for 95 % of all values, none beyond four."""
+    every = []
+    for name in tables(RULES, moving=True):
+        z, size = scores(name, mp.DMFT(seed=303))
+        print(name, {quantity: np.abs(values).max().round(1) for quantity, values in z.items()})
+        assert size < 0.0101, name
+        every.extend(z.values())
+    z = np.abs(np.concatenate(every))
+    assert np.mean(z < 2) > 0.95
+    assert z.max() < 4
+
+
+@pytest.mark.physics
+@pytest.mark.parametrize("name", ["adatron-moving-reshuffled", "adaline-moving-reshuffled"])
+def test_reshuffled_epochs_with_a_schedule_and_a_start(name):
+    table = Table(name)
+    found = mp.solve(table.problem, table.times, mp.DMFT(seed=2, rtol=0.01))
+    for quantity in ("R", "Q", "F2", "Et"):
+        limit, error = table.limit(quantity)
+        z = (found[quantity].values - limit) / np.hypot(error, found[f"{quantity}_se"].values)
+        assert np.abs(z).max() < 4, (quantity, z)
+
+
+@pytest.mark.physics
+@pytest.mark.parametrize("sequence", ["replacement", "reshuffled", "fixed"])
+def test_batches_with_a_schedule_and_a_start(sequence):
+    problem = mp.Problem(
+        mp.Teacher(1.0),
+        mp.Adatron(kappa=1.0),
+        rate="steps:0:1.2:2:0.4",
+        decay=0.1,
+        start=START,
+        sequence=sequence,
+        batch_share=0.25,
+    )
+    t = [1.0, 2.0, 4.0]
+    theory = mp.solve(problem, t, mp.DMFT(samples=40_000, seed=1))
+    sizes = [mp.solve(problem, t, mp.Simulation(n=n, samples=600, seed=n)) for n in (200, 400)]
+    for name in ("R", "Q", "F2"):
+        limit = 2 * sizes[1][name] - sizes[0][name]
+        error = np.sqrt(4 * sizes[1][f"{name}_se"] ** 2 + sizes[0][f"{name}_se"] ** 2)
+        z = (theory[name] - limit) / np.hypot(error, theory[f"{name}_se"])
+        assert float(abs(z).max()) < 3.5, (name, z.values)
+        assert float((error / limit).max()) < 0.03

@@ -23,6 +23,7 @@ _HOMES = {
     "cavity.method": ("DMFT",),
     "cavity.settling": ("NotSettledError",),
     "exact.method": ("Exact",),
+    "inputs": ("Blocks", "Eigenvalues", "Isotropic", "PowerLaw", "inputs_of"),
     "exact.mean_force": ("MeanForce",),
     "exact.two_time": ("example_response", "force_autocorrelation"),
     "start": ("Start",),
@@ -35,11 +36,12 @@ _HOMES = {
     "results": ("load", "problem_of", "save"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
-_MODULES = ("plot", "problem", "results", "rules", "schedules", "spectrum")
+_MODULES = ("inputs", "plot", "problem", "results", "rules", "schedules", "spectrum")
 
 __all__ = [*_HOME, *_MODULES]
 
 if TYPE_CHECKING:
+    from manypass import inputs as inputs
     from manypass import plot as plot
     from manypass import problem as problem
     from manypass import results as results
@@ -57,6 +59,11 @@ if TYPE_CHECKING:
     from manypass.exact.method import Exact as Exact
     from manypass.exact.two_time import example_response as example_response
     from manypass.exact.two_time import force_autocorrelation as force_autocorrelation
+    from manypass.inputs import Blocks as Blocks
+    from manypass.inputs import Eigenvalues as Eigenvalues
+    from manypass.inputs import Isotropic as Isotropic
+    from manypass.inputs import PowerLaw as PowerLaw
+    from manypass.inputs import inputs_of as inputs_of
     from manypass.problem import Problem as Problem
     from manypass.problem import Teacher as Teacher
     from manypass.results import load as load

@@ -31,6 +31,8 @@ class Served(NamedTuple):
     started_batches: tuple[str, ...] = ()
     sizes: bool = False  # a `batch_size` as it is, not by the equivalence of large N
     momentum: bool = False  # the same
+    inputs: bool = False  # correlated `inputs` of a teacher
+    fresh: bool = False  # `alpha` = inf
 
 
 EVERYTHING = Served(*6 * (SEQUENCES,), sizes=True, momentum=True)
@@ -116,6 +118,12 @@ def _not_served(problem: Problem, who: str) -> str | None:
             return f"{text}{with_what}"
     if problem.batch_size > 1 and not served.sizes:
         return f"`batch_size` = {problem.batch_size}"
+    data = problem.data
+    if not isinstance(data, Dataset):
+        if not data.isotropic and not served.inputs:
+            return f"`inputs` = {data.inputs}"
+        if math.isinf(data.alpha) and not served.fresh:
+            return "`alpha` = inf"
     if problem.momentum and not served.momentum:
         return f"`momentum` = {problem.momentum:g}{among}"
     return None

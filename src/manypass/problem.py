@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from manypass import checks, rules, schedules
 from manypass.data.dataset import TASKS, Dataset
 from manypass.data.reading import from_dict as data_from_dict
+from manypass.inputs import UNCORRELATED, Isotropic
+from manypass.inputs import read as read_inputs
 from manypass.start import Start
 
 MODES = ("online", "batch")
@@ -19,27 +21,44 @@ SEQUENCES = ("replacement", "reshuffled", "fixed")
 
 @dataclass(frozen=True)
 class Teacher:
-    """Examples from a random teacher: p = αN Gaussian inputs ξ, y = B·ξ with |B| = 1, N → ∞.
+    """Examples from a random teacher: p = αN Gaussian inputs ξ, y = B·ξ with ⟨y²⟩ = 1, N → ∞.
 
     ỹ = sgn(y + εz) for classification and ỹ = y + εz for regression, z ~ N(0, 1).
 
     Parameters
     ----------
     alpha : float
-        Examples per weight, α = p/N.
+        Examples per weight, α = p/N; ``math.inf`` is a fresh example in every step, one pass.
     task : {"classification", "regression"}
     noise : float
         Amplitude ε of the noise in the targets.
+    inputs : Inputs
+        How inputs are correlated, by one of `manypass.inputs` or its text; by default not at all.
+        With covariance Σ the order parameters are R = BᵀΣJ and Q = JᵀΣJ.
     """
 
     alpha: float
     task: str = "classification"
     noise: float = 0.0
+    inputs: Any = UNCORRELATED
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", checks.number("alpha", self.alpha, 1e-6, 1e6))
+        alpha = self.alpha
+        if not (isinstance(alpha, float) and alpha == math.inf):
+            alpha = checks.number("alpha", alpha, 1e-6, 1e6)
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "inputs", read_inputs(self.inputs))
         checks.choice("task", self.task, TASKS)
         object.__setattr__(self, "noise", checks.number("noise", self.noise, 0, 1e6))
+
+    @property
+    def isotropic(self) -> bool:
+        """Whether inputs are uncorrelated."""
+        return isinstance(self.inputs, Isotropic)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain strings and numbers."""
+        return {**vars(self), "inputs": self.inputs.plain()}
 
     @property
     def a(self) -> float:
@@ -238,7 +257,7 @@ class Problem:
         """Plain strings and numbers that restore the problem; also the layout of a TOML file."""
         plain = {key: getattr(self, key) for key in PROBLEM_FIELDS}
         given = self.data
-        data = given.to_dict() if isinstance(given, Dataset) else dict(vars(given))
+        data = given.to_dict()
         plain |= {name: schedules.plain(plain[name]) for name in ("rate", "decay")}
         start = self.start.to_dict() if self.start else None
         return plain | {"data": data, "rule": self.rule.to_dict(), "start": start}

@@ -1,0 +1,286 @@
+"""How inputs are correlated: eigenvalues μ of their covariance, and what the teacher has of them.
+
+ξ ~ N(0, Σ). A share w of the directions has the eigenvalue μ, and P = Σ_k B_k² μ_k of the teacher's
+⟨y²⟩ comes from it. Every law is normalised: Σw = Σwμ = ΣP = 1, so that |ξ|² = N and ⟨y²⟩ = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manypass import checks
+from manypass.checks import Array
+from manypass.spectrum import gauss_legendre
+
+
+class Law(NamedTuple):
+    """Eigenvalues, rising, their weights and the teacher's power, normalised."""
+
+    mu: Array
+    w: Array
+    P: Array
+
+    @classmethod
+    def make(cls, mu: Array, w: Array, P: Array) -> Law:
+        """Normalise and sort."""
+        order = np.argsort(mu)
+        return cls((mu * w.sum() / (w @ mu))[order], (w / w.sum())[order], (P / P.sum())[order])
+
+
+class Inputs:
+    """A law of inputs; frozen and equal by value."""
+
+    def law(self, alpha: float) -> Law:
+        """Return atoms as dense as sums over the spectrum of H at this α need them."""
+        raise NotImplementedError
+
+    def drawn(self, n: int) -> tuple[Array, Array]:
+        """Return n eigenvalues μ and the teacher's P on them, of networks of n weights."""
+        raise NotImplementedError
+
+    def plain(self) -> Any:
+        """Return what stands for it in files: a text or a table."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Isotropic(Inputs):
+    """Inputs without correlations, Σ = 1: the paper's."""
+
+    def law(self, alpha: float) -> Law:
+        """One eigenvalue."""
+        one = np.ones(1)
+        return Law(one, one, one)
+
+    def drawn(self, n: int) -> tuple[Array, Array]:
+        """All eigenvalues are 1."""
+        return np.ones(n), np.full(n, 1 / n)
+
+    def plain(self) -> str:
+        """Return its name."""
+        return "isotropic"
+
+
+UNCORRELATED = Isotropic()
+
+
+@dataclass(frozen=True)
+class PowerLaw(Inputs):
+    """μ ∝ (u + cutoff)^−exponent and P ∝ (u + cutoff)^−teacher, 0 < u < 1 evenly.
+
+    Parameters
+    ----------
+    exponent : float
+        Of the eigenvalues against their rank u.
+    teacher : float, optional
+        Of the teacher's power; by default `exponent`, a teacher with equal weights.
+    cutoff : float
+        Share of the directions, about, with the largest eigenvalues. A law without one has an
+        eigenvalue of order N, with which no theory of many small steps holds: vμ/N must be small.
+
+    Examples
+    --------
+    >>> from manypass import inputs
+    >>> law = inputs.PowerLaw(1.2, cutoff=0.02).law(1.0)
+    >>> [round(float(total), 12) for total in (law.w.sum(), law.w @ law.mu, law.P.sum())]
+    [1.0, 1.0, 1.0]
+    """
+
+    exponent: float
+    teacher: float | None = None
+    cutoff: float = 0.01
+
+    def __post_init__(self) -> None:
+        exponent = checks.number("exponent", self.exponent, 0, 10)
+        teacher = exponent if self.teacher is None else self.teacher
+        if isinstance(self.cutoff, int | float) and not self.cutoff > 0:
+            raise ValueError(
+                f"`cutoff` must be above 0, got {self.cutoff!r}: without one the largest "
+                f"eigenvalue grows with N, and vμ/N never gets small"
+            )
+        object.__setattr__(self, "exponent", exponent)
+        object.__setattr__(self, "teacher", checks.number("teacher", teacher, -10, 20))
+        object.__setattr__(self, "cutoff", checks.number("cutoff", self.cutoff, 1e-5, 1e3))
+
+    def law(self, alpha: float) -> Law:
+        """Atoms even in 1/u: gaps between them stay below the width ~ u²/α of what they become."""
+        a, cut, alpha = self.exponent, self.cutoff, min(max(alpha, 0.5), 100.0)
+        panels = 7 + math.ceil(alpha * a * a / cut / 2.5)
+        edges = np.linspace(1 / (1 + cut), 1 / cut, panels)
+        u, gauss = gauss_legendre(16)
+        r = (edges[:-1, None] + np.diff(edges)[:, None] * (1 + u) / 2).ravel()
+        w = (np.diff(edges)[:, None] * gauss / 2).ravel() / r**2
+        return Law.make(r**a, w, w * r ** float(self.teacher or 0.0))
+
+    def drawn(self, n: int) -> tuple[Array, Array]:
+        """Ranks in the middle of n even cells."""
+        u = (np.arange(n) + 0.5) / n + self.cutoff
+        law = Law.make(u**-self.exponent, np.ones(n), u ** -float(self.teacher or 0.0))
+        return law.mu, law.P
+
+    def plain(self) -> str:
+        """Return powerlaw:exponent:teacher:cutoff."""
+        return f"powerlaw:{self.exponent!r}:{self.teacher!r}:{self.cutoff!r}"
+
+
+@dataclass(frozen=True)
+class Blocks(Inputs):
+    """Few eigenvalues, each of a share of the directions.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Eigenvalues, up to their scale.
+    weights : sequence of float, optional
+        Shares of the directions; equal by default.
+    power : sequence of float, optional
+        The teacher's power in each; by default weights × values, a teacher with equal weights.
+
+    Examples
+    --------
+    >>> from manypass import inputs
+    >>> inputs.Blocks([0.5, 4.0], weights=[3, 1]).law(1.0).mu.round(6).tolist()
+    [0.363636, 2.909091]
+    """
+
+    values: Any
+    weights: Any = None
+    power: Any = None
+
+    def __post_init__(self) -> None:
+        values = _positive("values", self.values, None)
+        size = len(values)
+        weights = (1.0,) * size if self.weights is None else self.weights
+        weights = _positive("weights", weights, size)
+        even = tuple(w * v for w, v in zip(weights, values, strict=True))
+        power = _positive("power", even if self.power is None else self.power, size, or_zero=True)
+        for name, given in (("values", values), ("weights", weights), ("power", power)):
+            object.__setattr__(self, name, given)
+
+    def law(self, alpha: float) -> Law:
+        """Return the blocks themselves."""
+        return Law.make(*(np.array(part) for part in (self.values, self.weights, self.power)))
+
+    def drawn(self, n: int) -> tuple[Array, Array]:
+        """Blocks of whole directions; each has its power, whatever its rounded size."""
+        edges = np.rint(np.cumsum((0.0, *self.weights)) / sum(self.weights) * n).astype(int)
+        sizes = np.diff(edges)
+        if (sizes == 0).any():
+            raise ValueError(f"`n` = {n} leaves no direction for one of the blocks {self!r}")
+        each = np.array(self.power) / sizes
+        law = Law.make(np.repeat(self.values, sizes), np.ones(n), np.repeat(each, sizes))
+        return law.mu, law.P
+
+    def plain(self) -> dict[str, list[float]]:
+        """Return a table."""
+        return {name: [*getattr(self, name)] for name in ("values", "weights", "power")}
+
+
+@dataclass(frozen=True)
+class Eigenvalues(Inputs):
+    """Given eigenvalues, all of the same weight, as `inputs_of` finds them.
+
+    Parameters
+    ----------
+    mu : sequence of float
+    power : sequence of float, optional
+        The teacher's power in each direction; by default that of equal weights, ∝ μ.
+    """
+
+    mu: Any
+    power: Any = None
+
+    def __post_init__(self) -> None:
+        mu = _positive("mu", self.mu, None)
+        power = _positive("power", self.power or mu, len(mu), or_zero=True)
+        object.__setattr__(self, "mu", mu)
+        object.__setattr__(self, "power", power)
+
+    def law(self, alpha: float) -> Law:
+        """Return the eigenvalues themselves."""
+        return Law.make(np.array(self.mu), np.ones(len(self.mu)), np.array(self.power))
+
+    def drawn(self, n: int) -> tuple[Array, Array]:
+        """Each eigenvalue as often as it fits, the teacher's power spread over its copies."""
+        owner = np.floor((np.arange(n) + 0.5) / n * len(self.mu)).astype(int)
+        counts = np.bincount(owner, minlength=len(self.mu))
+        if (counts == 0).any():
+            raise ValueError(f"`n` = {n} is less than the {len(self.mu)} eigenvalues of the inputs")
+        law = Law.make(np.array(self.mu)[owner], np.ones(n), (np.array(self.power) / counts)[owner])
+        return law.mu, law.P
+
+    def plain(self) -> dict[str, list[float]]:
+        """Return a table."""
+        return {"mu": [*self.mu], "power": [*self.power]}
+
+
+def read(value: Any) -> Inputs:
+    """Return the law that a text, a table or itself stands for.
+
+    Examples
+    --------
+    >>> from manypass import inputs
+    >>> inputs.read("powerlaw:1.2:1.4:0.005")
+    PowerLaw(exponent=1.2, teacher=1.4, cutoff=0.005)
+    """
+    if isinstance(value, Inputs):
+        return value
+    if value is None or value == "isotropic":
+        return Isotropic()
+    try:
+        if isinstance(value, str) and value.startswith("powerlaw:"):
+            words = [None if word in ("", "None") else float(word) for word in value.split(":")[1:]]
+            return PowerLaw(*words)  # type: ignore[arg-type]
+        if isinstance(value, dict):
+            return (Eigenvalues if "mu" in value else Blocks)(**value)
+    except TypeError as error:
+        raise ValueError(f"`inputs` = {value!r:.80}: {error}") from None
+    raise ValueError(
+        f"`inputs` must be isotropic, powerlaw:EXPONENT:TEACHER:CUTOFF, a table of values, weights "
+        f"and power, or of mu and power, got {value!r:.80}"
+    )
+
+
+def inputs_of(X: Any, y: Any) -> Eigenvalues:
+    """Estimate the law of a user's inputs: eigenvalues of XᵀX/p, and the power of a linear teacher.
+
+    The teacher is the least-squares solution w, with P_k = μ_k (v_k·w)². With fewer examples than
+    some ten per column both are distorted: eigenvalues are spread, and w fits the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manypass import inputs
+    >>> X = np.random.default_rng(0).standard_normal((2000, 2)) * [1.0, 3.0]
+    >>> law = inputs.inputs_of(X, X @ [1.0, 0.0]).law(1.0)
+    >>> law.mu.round(1).tolist(), law.P.round(2).tolist()
+    ([0.2, 1.8], [1.0, 0.0])
+    """
+    X = np.asarray(X, float)
+    y = np.asarray(y, float)
+    if X.ndim != 2 or y.shape != X.shape[:1] or not (np.isfinite(X).all() and np.isfinite(y).all()):
+        raise ValueError(f"`X` must be p × N finite numbers and `y` p, got {X.shape}, {y.shape}")
+    mu, V = np.linalg.eigh(X.T @ X / len(X))
+    kept = mu > 1e-12 * mu[-1]
+    mu, V = mu[kept], V[:, kept]
+    w = V.T @ (X.T @ y / len(X)) / mu
+    return Eigenvalues(mu.tolist(), (mu * w**2).tolist())
+
+
+def _positive(name: str, values: Any, size: int | None, *, or_zero: bool = False) -> Any:
+    try:
+        numbers = [float(value) for value in np.atleast_1d(checks.unmasked(name, values))]
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must be numbers, got {values!r:.80}") from None
+    low = 0.0 if or_zero else 1e-12
+    wrong = next((v for v in numbers if not low <= v <= 1e12), None)
+    if not numbers or wrong is not None or sum(numbers) == 0:
+        least = "0" if or_zero else "above 0"
+        raise ValueError(f"`{name}` must be numbers from {least} to 1e12, got {values!r:.80}")
+    if size is not None and len(numbers) != size:
+        raise ValueError(f"`{name}` must be {size} numbers, got {len(numbers)}")
+    return tuple(numbers)

@@ -12,6 +12,7 @@ from manypass import families, schedules
 from manypass.cli import main
 from manypass.data import units
 from manypass.data.advice import text
+from manypass.data.scheduled import verdict
 
 PASSES = 2
 
@@ -115,8 +116,11 @@ def test_rows_are_consistent(advice):
     again = mp.solve(problem, [PASSES * problem.data.alpha])
     np.testing.assert_allclose(again.F2_test[-1], advice.F2_test.sel(advice="cosine"), rtol=1e-5)
     said = text(advice)
-    beaten = advice.F2_test.sel(advice="inverse") < advice.F2_test.sel(advice="all")
-    assert f"it {'beats' if beaten else 'does not beat'} averaging" in said
+    errors = (float(advice.F2_test.sel(advice=name)) for name in ("inverse", "all"))
+    assert verdict(*errors) in said
+    assert verdict(1.0, 1.01) == "it beats averaging"
+    assert verdict(1.01, 1.0) == "it does not beat averaging"
+    assert verdict(1.0005, 1.0) == "it is as good as averaging, to 0.1%"
     assert "CosineAnnealingLR(T_max=662) at every step" in said
     assert said.count("scikit-learn: ") == 2
 

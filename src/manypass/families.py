@@ -18,6 +18,7 @@ from manypass.checks import Array
 from manypass.schedules import Cosine, Exponential, InverseTime, Schedule, Steps, Warmup
 
 COARSE = (4, 2)  # rates and shapes that are tried first
+STEP = 0.5  # of the logarithm of each, with which the search goes on
 # Where a mean is taken, in units of T: fine where it begins, and where it may jump.
 PLACES = np.unique(np.concatenate((np.geomspace(1e-7, 1, 400), np.linspace(0, 1, 2001))))
 
@@ -89,15 +90,16 @@ def least(
     begin = np.array([b for *_, b in also.values()])
     best = min((np.concatenate((place, begin)) for place in first), key=at)
     limits: Any = np.log([*bounds, *(b[:2] for b in also.values())])
-    options: Any = {"maxfev": evaluations, "xatol": 0.01}
-    options["fatol"] = 1e-5 * abs(seen[tuple(best)][0])
-    minimize(
-        lambda u: min(at(np.exp(u)), 1e300),
-        np.clip(np.log(best), *limits.T),
-        method="Nelder-Mead",
-        bounds=limits,
-        options=options,
-    )
+    center = np.clip(np.log(best), *limits.T)
+    # Steps towards the middle of the range: a simplex of its own would be tiny about log 1 = 0.
+    steps = np.diag(np.where(center < limits.mean(axis=1), STEP, -STEP))
+    options: Any = {"maxfev": evaluations, "xatol": 0.01, "fatol": 1e-5 * abs(seen[tuple(best)][0])}
+    options["initial_simplex"] = np.clip(np.vstack((center, center + steps)), *limits.T)
+
+    def along(u: Any) -> float:
+        return min(at(np.exp(u)), 1e300)
+
+    minimize(along, center, method="Nelder-Mead", bounds=limits.tolist(), options=options)
     return min(seen.values(), key=lambda entry: entry[0])
 
 

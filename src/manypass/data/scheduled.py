@@ -11,8 +11,9 @@ from manypass.data.measuring import Measure
 from manypass.data.search import DECAYS, LARGE, LIMITS, RATES, TOLERANCE, Choice, Search
 from manypass.data.stepping import follow
 
-EVALUATIONS = 24  # of each kind, after a coarse grid
+EVALUATIONS = 36  # of each kind, after a coarse grid
 FIRST = "constant"
+ALIKE = 1e-3  # what the search does not tell apart
 
 
 def compared(search: Search, best: Choice) -> dict[str, Choice]:
@@ -54,10 +55,16 @@ def comparison(found: xr.Dataset, what: str) -> list[str]:
     errors = {n: float(found[what].sel(advice=n)) for n in names}
     winner = min(errors, key=lambda n: errors[n])
     inverse = errors["inverse"]
-    says = "beats" if inverse < averaged else "does not beat"
     more = errors[winner] / averaged - 1
     return [
         f"a constant rate gives {what} = {constant:.5g}, with its weights averaged at best "
-        f"{averaged:.5g}; 1/t gives {inverse:.5g}: it {says} averaging",
+        f"{averaged:.5g}; 1/t gives {inverse:.5g}: {verdict(inverse, averaged)}",
         f"the best schedule is {winner}, {errors[winner]:.5g}, {more:+.2%} against averaging",
     ]
+
+
+def verdict(inverse: float, averaged: float) -> str:
+    """Say which of two errors is the smaller one, if the search can tell."""
+    if abs(inverse - averaged) <= ALIKE * averaged:
+        return f"it is as good as averaging, to {ALIKE:.1%}"
+    return "it beats averaging" if inverse < averaged else "it does not beat averaging"

@@ -14,7 +14,7 @@ from manypass.problem import Problem
 from manypass.rules import Adaline
 from manypass.schedules import Cosine, Schedule, plain
 
-EVALUATIONS = 30  # of each kind, after a coarse grid
+EVALUATIONS = 60  # of each kind, after a coarse grid
 NODES = 65  # of times at which weights are averaged
 AVERAGED = ("Eg", "Q")  # what is known of averaged weights
 

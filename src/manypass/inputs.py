@@ -65,6 +65,7 @@ class Isotropic(Inputs):
         return "isotropic"
 
 
+PANELS = 3000  # of 16 atoms: as many as can be summed over in seconds
 UNCORRELATED = Isotropic()
 
 
@@ -108,8 +109,13 @@ class PowerLaw(Inputs):
 
     def law(self, alpha: float) -> Law:
         """Atoms even in 1/u: gaps between them stay below the width ~ u²/α of what they become."""
-        a, cut, alpha = self.exponent, self.cutoff, min(max(alpha, 0.5), 100.0)
-        panels = 7 + math.ceil(alpha * a * a / cut / 2.5)
+        a, cut = self.exponent, self.cutoff
+        panels = 7 + math.ceil(max(alpha, 0.5) * a * a / cut / 2.5)
+        if panels > PANELS:
+            raise ValueError(
+                f"`alpha` = {alpha:g} is too large for {self!r}: up to "
+                f"{2.5 * PANELS * cut / (a * a):.3g}, or inf, or take a larger `cutoff`"
+            )
         edges = np.linspace(1 / (1 + cut), 1 / cut, panels)
         u, gauss = gauss_legendre(16)
         r = (edges[:-1, None] + np.diff(edges)[:, None] * (1 + u) / 2).ravel()

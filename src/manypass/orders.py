@@ -42,10 +42,21 @@ ON_DATA = ("replacement", "reshuffled")
 # A key is a method (its curves), a method's other answer ("Exact.steady_state"), "Exact on a
 # Dataset", or a function.
 SERVED = {
-    "Exact": Served(SEQUENCES, SEQUENCES, moving=("replacement",), started=("replacement",)),
-    "Exact.steady_state": Served(SEQUENCES, SEQUENCES),
-    "critical_rate": Served(SEQUENCES, SEQUENCES, (), (), SEQUENCES, SEQUENCES),
-    "slow_mode": Served(("replacement", "reshuffled"), ("replacement", "reshuffled")),
+    "Exact": Served(
+        SEQUENCES,
+        SEQUENCES,
+        moving=("replacement",),
+        started=("replacement",),
+        inputs=True,
+        fresh=True,
+    ),
+    "Exact.steady_state": Served(SEQUENCES, SEQUENCES, inputs=True, fresh=True),
+    "critical_rate": Served(
+        SEQUENCES, SEQUENCES, (), (), SEQUENCES, SEQUENCES, inputs=True, fresh=True
+    ),
+    "slow_mode": Served(
+        ("replacement", "reshuffled"), ("replacement", "reshuffled"), inputs=True, fresh=True
+    ),
     "Exact on a Dataset": Served(
         ON_DATA,
         moving=("replacement",),

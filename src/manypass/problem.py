@@ -203,6 +203,9 @@ class Problem:
                 f"`mode` = 'batch' is the limit of small rates, where no order is left: it "
                 f"excludes {wrong} (finite steps are `mode` = 'online' with `batch_share` = 1)"
             )
+        if self.data.alpha == math.inf and (order != "replacement" or share):
+            wrong = f"`batch_share` = {share:g}" if share else f"`sequence` = {order!r}"
+            raise ValueError(f"`alpha` = inf has no epochs: {wrong} says nothing, leave it out")
         if share and self.batch_size > 1:
             raise ValueError(
                 f"`batch_size` = {self.batch_size} and `batch_share` = {share:g} both say how many "

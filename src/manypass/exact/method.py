@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import card, checks, memory, orders, results, spectrum
+from manypass import card, checks, memory, orders, results, schedules, spectrum
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
@@ -133,6 +134,8 @@ class Exact:
             return (
                 "`diagonal` approximates the theory of a Dataset; a Teacher's needs no such thing"
             )
+        if not isinstance(problem.data, Dataset) and (reason := self._refused_inputs(problem)):
+            return reason
         moves = problem.scheduled or problem.start is not None
         online = problem.mode == "online" and problem.data.task == "classification"
         if moves and online and isinstance(problem.rule, Adaline) and self._sampling()["samples"]:
@@ -153,6 +156,29 @@ class Exact:
         from manypass.data.solution import refused_by_card  # a Teacher needs nothing of it
 
         return refused_by_card(problem)
+
+    def _refused_inputs(self, problem: Problem) -> str | None:
+        """Why correlated inputs, or fresh ones for ever, cannot be served with the rest."""
+        if problem.teacher.isotropic and math.isfinite(problem.teacher.alpha):
+            return None
+        for name, wrong in (
+            ("rule", isinstance(problem.rule, Hebbian)),
+            ("sequence", problem.sequence != "replacement"),
+            ("batch_share", problem.batch_share > 0),
+            ("start", problem.start is not None),
+            ("decay", isinstance(problem.decay, schedules.Schedule)),
+        ):
+            if wrong:
+                return (
+                    f"Exact() of correlated `inputs` and of `alpha` = inf serves Adaline, examples "
+                    f"drawn one by one with replacement, from J = 0, at a constant decay, not "
+                    f"`{name}` = {getattr(problem, name)}: use method "
+                    f"Simulation(n=500, samples=100)"
+                )
+        if self.eigenvalues is not None or self.samples:
+            name = "samples" if self.samples else "eigenvalues"
+            return f"`{name}` are for uncorrelated inputs: leave them out"
+        return None
 
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state to be had, or None."""

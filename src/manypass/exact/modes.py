@@ -17,6 +17,7 @@ terms and keeps its relative accuracy however small it gets.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -36,6 +37,7 @@ class State:
     u: Array
     E: Array
     n: Array
+    s: Array  # learning time ∫v dt, of one row
 
     def last(self) -> State:
         """Return the state at the last time, as one column."""
@@ -56,6 +58,9 @@ class Modes:
     h: Array
     g: Array
     sigma: Array
+    theta: Array  # weights of the teacher in F2; ρh if inputs are uncorrelated
+    SB: Array  # of R; ρ
+    S: Array  # of noise in Q; ρ
     a: float
     f0: float
     v: float
@@ -101,20 +106,21 @@ class Modes:
         """The modes that matter: without heat and start the null space of H stays at rest."""
         still = (self.g == 0) & (self.heat == 0) & (self.Q0 == 0)
         kept = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Modes(**{n: a[~still] if isinstance(a, np.ndarray) else a for n, a in kept.items()})
+        return replace(self, **{n: a[~still] for n, a in kept.items() if isinstance(a, np.ndarray)})
 
     @property
     def start(self) -> State:
         """The state at t = 0."""
         none, all_of = np.zeros((self.h.size, 1)), np.ones((self.h.size, 1))
-        return State(none, all_of, all_of, none)
+        return State(none, all_of, all_of, none, np.zeros((1, 1)))
 
     @property
     def end(self) -> State:
         """The state for t → ∞ at this rate, without noise."""
         rates = self.decay + self.h
         none, u = np.zeros((self.h.size, 1)), self.u_end[:, None]
-        return State((1 / np.where(rates > 0, rates, np.inf))[:, None], u, none, none)
+        e = (1 / np.where(rates > 0, rates, np.inf))[:, None]
+        return State(e, u, none, none, np.full((1, 1), np.inf))
 
     def at(self, v: float, decay: float) -> Modes:
         """Return the modes at another rate and decay."""
@@ -122,7 +128,7 @@ class Modes:
 
     def R(self, s: State) -> Array:
         """R(t)."""
-        return self.rho @ self._mean(s)
+        return self.SB @ self._mean(s)
 
     def mean_C(self, s: State) -> Array:
         """Mean part of C(t,s) at all pairs of times."""
@@ -132,8 +138,12 @@ class Modes:
 
     def Q(self, s: State) -> Array:
         """Q(t) = C(t,t)."""
+        return np.asarray(self.mean_Q(s) + self.S @ s.n)
+
+    def mean_Q(self, s: State) -> Array:
+        """Q without sequence noise."""
         known = self.rho @ (self._mean(s) ** 2 + self._unknown * s.E**2)
-        return np.asarray(known + self._loose @ s.e**2 + self.rho @ s.n)
+        return np.asarray(known + self._loose @ s.e**2)
 
     def F2(self, s: State) -> Array:
         """F2(t)."""
@@ -146,8 +156,7 @@ class Modes:
 
     def residuals(self, s: State) -> list[tuple[Array, Array]]:
         """Weights and values of which mean F2 − f₀ is the sum of squares."""
-        h = self.rho * self.h
-        own = self.a * s.u - self.R0 * s.E
+        h, own = self.theta, self.a * s.u - self.R0 * s.E
         out = [(h, own), (np.where(self.h > 0, self.rho * self.sigma, 0.0), s.u)]
         return [*out, (h * self._unknown, s.E)] if self._unknown else out
 
@@ -182,7 +191,12 @@ def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
     }
     if isinstance(problem.rule, Hebbian):
         one, (a, b) = np.ones(1), data.moments()
-        return Modes(one, 0 * one, one, one * b / data.alpha, a, b, **common)
+        sigma = one * b / data.alpha
+        return Modes(one, 0 * one, one, sigma, theta=0 * one, SB=one, S=one, a=a, f0=b, **common)
+    if not (data.isotropic and math.isfinite(data.alpha)):
+        from manypass.exact.tested import correlated_modes  # most problems need none of it
+
+        return correlated_modes(problem, common)
     if not isinstance(problem.rule, Adaline):
         raise ValueError(f"`rule` {problem.rule!r} is not linear: no closed solution is known")
     law = spectrum or marchenko_pastur(data.alpha)
@@ -194,4 +208,5 @@ def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
     h, (a, b) = law.h, data.moments(law.mean)
     spread = b - a**2 * law.mean  # the part of the targets that the teacher does not explain
     sigma = np.full_like(h, spread / data.alpha)
-    return Modes(law.rho, h, h, sigma, a, spread * (1 - law.rank / data.alpha), **common)
+    rho, f0 = law.rho, spread * (1 - law.rank / data.alpha)
+    return Modes(rho, h, h, sigma, theta=rho * h, SB=rho, S=rho, a=a, f0=f0, **common)

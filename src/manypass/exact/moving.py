@@ -129,11 +129,12 @@ class Moving:
         n, *answers = solved(2 * x, before.n, none + modes.heat, *one_by_one)
         loud = modes.rho * modes.h
         fed = np.array([loud @ answer for answer in answers]).T
-        mean = modes.mean_F2(State(e, u, E, none))
+        s = before.s + step * (radau()[2] @ self._rates(low + step * points)[0])[None, 1:]
+        mean = modes.mean_F2(State(e, u, E, none, s))
         F2 = np.linalg.solve(np.eye(NODES) - fed, mean + loud @ n)
         n = n + np.tensordot(F2, np.array(answers), 1)
         state = State(
-            *(np.hstack(pair) for pair in zip(vars(before).values(), (e, u, E, n), strict=True))
+            *(np.hstack(pair) for pair in zip(vars(before).values(), (e, u, E, n, s), strict=True))
         )
         errors = [tail(modes.F2(state)), tail(modes.Q(state)), tail(modes.R(state))]
         return state, max(errors) / ACCURACY

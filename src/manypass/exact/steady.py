@@ -27,8 +27,8 @@ def stationary(modes: Modes, feedback: float, window: float = 0.0) -> dict[str, 
     still = mean_F2_exponentials(modes, modes.start)[1][0] + rho @ (modes.h * modes.heat / (2 * x))
     F2 = still / (1 - feedback)
     n = stationary_noise(modes, F2)
-    Q = rho @ (modes.q / x**2) + rho @ (n * window_factor(x * window))
-    return {"R": float(rho @ (modes.r / x)), "Q": float(Q), "F2": float(F2)}
+    Q = modes.mean_Q(modes.end)[0] + modes.S @ (n * window_factor(x * window))
+    return {"R": float(modes.R(modes.end)[0]), "Q": float(Q), "F2": float(F2)}
 
 
 def stationary_noise(modes: Modes, F2: float) -> Array:
@@ -76,7 +76,7 @@ def check_steady(problem: Problem, spectrum: Spectrum | None = None) -> None:
         )
     if hebbian:
         return
-    law = spectrum or marchenko_pastur(problem.teacher.alpha)
+    law = spectrum or spectrum_of(problem)
     if problem.decay == 0 and problem.temperature > 0 and law.rank < 1:
         raise ValueError(
             f"no steady state: with `decay` = 0 and `alpha` < 1 the `temperature` = "
@@ -87,6 +87,21 @@ def check_steady(problem: Problem, spectrum: Spectrum | None = None) -> None:
         raise ValueError(
             "no steady state: at `alpha` = 1 and `decay` = 0 relaxation rates reach zero"
         )
+
+
+def plain(problem: Problem) -> bool:
+    """Whether inputs are uncorrelated and of a finite number."""
+    return problem.teacher.isotropic and math.isfinite(problem.teacher.alpha)
+
+
+def spectrum_of(problem: Problem) -> Spectrum:
+    """Return the spectrum of H."""
+    data = problem.teacher
+    if plain(problem):
+        return marchenko_pastur(data.alpha)
+    from manypass.exact.correlated import nodes
+
+    return nodes(data.inputs, data.alpha).spectrum
 
 
 def ordered(problem: Problem) -> bool:
@@ -108,6 +123,10 @@ def critical_rate(problem: Problem, spectrum: Spectrum | None = None) -> float:
         from manypass.exact import settled  # which asks here whether there is a steady state
 
         return settled.critical_rate(problem)
+    if not plain(problem):
+        from manypass.exact import tested  # most problems need none of it
+
+        return tested.critical_rate(problem)
     decay, alpha = problem.decay, problem.teacher.alpha
     if spectrum is not None:
         return 2 / float(_feedback(spectrum, -decay))
@@ -137,7 +156,10 @@ def slow_mode(problem: Problem, spectrum: Spectrum | None = None) -> float:
         from manypass.exact import settled
 
         return -math.log(settled.growth(problem)) / settled.turn(problem)
-    law = spectrum or marchenko_pastur(problem.teacher.alpha)
+    if plain(problem):
+        law = spectrum or marchenko_pastur(problem.teacher.alpha)
+    else:
+        law = spectrum = spectrum_of(problem)
     band = 2 * v * (decay + law.edge)
     if problem.mode == "batch":
         return band

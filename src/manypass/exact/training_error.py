@@ -53,7 +53,7 @@ def gaussian_activation(
     """
     a, b, loud = data.a, data.b, modes.rho * modes.h
     B = loud @ state.e / data.alpha
-    yF = loud @ (a * state.u - modes.R0 * state.E)
+    yF = modes.theta @ (a * state.u - modes.R0 * state.E)
     A = a - yF - a * B
     variance = F2 - (b - 2 * (A * a + B * b) + A**2 + 2 * a * A * B + b * B**2)
     return A, B, np.maximum(variance, 0.0)

@@ -44,13 +44,13 @@ def noise_correlation(course: Course, t: Array, n: Array) -> Array:
 def correlation(course: Course, t: Array, state: State) -> Array:
     """C(t,s) = mean part + Σ ρ e^{−∫x} n(min(t,s)), the paper's Eq. (C)."""
     modes = course.modes
-    return modes.mean_C(state) + noise_correlation(course, t, modes.rho[:, None] * state.n)
+    return modes.mean_C(state) + noise_correlation(course, t, modes.S[:, None] * state.n)
 
 
 def response(course: Course, t: Array) -> Array:
-    """G(t,s) = ∫ρ e^{−∫x} from s to t for t ≥ s, else 0."""
+    """G(t,s) = ∫ρ e^{−∫x} from s to t for t ≥ s, else 0; ρ_Σ if inputs are correlated."""
     modes, (S, L) = course.all_modes, course.clocks(t)
-    every = np.broadcast_to(modes.rho[:, None], (modes.h.size, t.size))
+    every = np.broadcast_to(modes.S[:, None], (modes.h.size, t.size))
     return fall(L) * causal_sum(modes.h, S, every)
 
 

@@ -7,6 +7,8 @@ is diagonalised once; every time then costs the same, however late.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from manypass.checks import Array
@@ -35,7 +37,7 @@ class Constant:
         # u(∞) + (u₀ − u(∞)) e^{−xt}, free of the cancellation in 1 − h e
         u = modes.u_end[:, None] + (before.u - modes.u_end[:, None]) * fall
         e = before.e * fall + modes.v * learned(modes.x, t)
-        return State(e, u, before.E * fall, self._noise(t))
+        return State(e, u, before.E * fall, self._noise(t), before.s + modes.v * t)
 
     def clocks(self, t: Array) -> tuple[Array, Array]:
         """∫v dt and ∫vλ dt since the beginning."""
@@ -62,9 +64,11 @@ def mean_F2_exponentials(modes: Modes, before: State) -> tuple[Array, Array]:
     """Rates and weights of mean F2(t) = Σ weight e^{−rate t}; the first is the constant."""
     x, size = modes.x, modes.h.size
     u, none = modes.u_end[:, None], np.zeros((size, 1))
-    goes = modes.residuals(State(before.e, before.u - u, before.E, before.n))
+    goes = modes.residuals(replace(before, u=before.u - u))
     constant, once, twice = modes.f0, np.zeros(size), np.zeros(size)
-    for (w, end), (_, falls) in zip(modes.residuals(State(none, u, none, none)), goes, strict=True):
+    for (w, end), (_, falls) in zip(
+        modes.residuals(State(none, u, none, none, none)), goes, strict=True
+    ):
         constant += float(w @ end[:, 0] ** 2)
         once += 2 * w * end[:, 0] * falls[:, 0]
         twice += w * falls[:, 0] ** 2

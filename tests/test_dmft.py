@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import manypass as mp
+from manypass.cavity.moments import averaged
 from manypass.cavity.plan import Clock, Grid, Plan
 from manypass.cavity.population import lead
 from manypass.cavity.smooth import objection
@@ -111,6 +112,20 @@ def test_extrapolation_gains_an_order():
         plain = np.abs(fine[name] - exact[name].values).max()
         better = np.abs((4 * fine[name] - coarse[name]) / 3 - exact[name].values).max()
         assert better < plain / 4, name
+
+
+def test_the_response_in_batch_mode_is_felt_at_once():
+    """By those who are pushed late as well, when others hardly move any more."""
+    problem, times = LINEAR.replace(mode="batch"), np.linspace(0, 4, 5)
+    found = mp.solve(problem, times, mp.DMFT(dt=0.12, samples=16_000, seed=3), two_time=True)
+    exact = mp.solve(problem, times, mp.Exact(), two_time=True)
+    assert float(np.abs(found.G - exact.G).max()) < 1.5e-3
+
+
+def test_what_is_fresh_is_averaged_exactly_for_a_straight_force():
+    parameters, force = compiled_rule(mp.Adaline())
+    found = [averaged(force, parameters, 0.3, 1.0, 0.49, shift) for shift in range(64)]
+    np.testing.assert_allclose(found, [(0.7, -1.0, 0.98)] * 64, rtol=1e-12)
 
 
 @pytest.mark.physics

@@ -21,7 +21,7 @@ from manypass.ensemble import Measured
 from manypass.problem import Problem
 
 SPANNED = 1e-5  # share of |J|² below which a push waits before it is a direction of its own
-PROBE = 0.05  # by which weights are pushed to see the response, all such pushes together
+PROBE = 0.1  # by which weights are pushed to see the response, all such pushes together
 STIFF = 0.5  # change of a force by itself in half a step, beyond which it acts at its end
 TURNS, CLOSE = 30, 1e-6  # of looking for a force that acts on itself, and when it is found
 
@@ -87,7 +87,8 @@ class Flow(Online):
         push[:n] = scale * S[:n]
         left = scale**2 * S[n] - push[:n] @ push[:n] if f is None else scale**2 * (f @ f) / f.size
         push[n] = math.sqrt(max(left, 0.0) + heat)
-        if not heat and left <= SPANNED * (self.curves[-1][2] + scale**2 * S[n]):
+        size = self.curves[-1][2] + scale**2 * S[n]
+        if not heat and left <= SPANNED * min(size, 10 * self.side**2 or math.inf):
             push[n] = 0.0
             self.new = self.new if f is None else self.new + f
 

@@ -30,6 +30,8 @@ DRIVE, SQUARE, MISSED, MEASURED = range(4)  # ⟨yF⟩ and ⟨F²⟩ that drive;
 SHIFTS = (np.arange(64) + 0.5) / 64 - 0.5
 NODES = np.arange(8) - 3.5 + SHIFTS[:, None]
 WEIGHTS = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum(axis=1, keepdims=True)
+NODES -= (WEIGHTS * NODES).sum(axis=1, keepdims=True)  # tails are cut off: mean 0 and variance 1
+NODES /= np.sqrt((WEIGHTS * NODES**2).sum(axis=1, keepdims=True))
 NONE = 1e-18  # variance of h at t = 0⁺: on which side of a threshold an example will be is open
 
 

@@ -65,12 +65,13 @@ def missed(x, aim, variance, classify):  # type: ignore[no-untyped-def]
 def heard(R, y, z, e, a, b, old):  # type: ignore[no-untyped-def]
     """H and x without the normals since cell `old`, and what these add to both."""
     noise, own, rest = np.float32(0), np.float32(0), np.float32(0)
-    for c in range(a.size):
+    for c in range(old):
         noise += a[c] * z[c]
-        own += b[c] * e[c]
     for c in range(old, a.size):
         rest += a[c] * z[c]
-    h = R * y + noise - rest
+    for c in range(a.size):
+        own += b[c] * e[c]
+    h = R * y + noise
     return h, h + own, rest
 
 
@@ -118,11 +119,10 @@ def online(i, line, past, cells, examples, instants, last, rule, classify):  # t
         one[SQUARE] += square
         one[MISSED] += missed(x, aim, spread, classify)
         residual, mean = np.float32(F - m * h), np.float32(F)
-        for c in range(n):
+        for c in range(old):
             part_E[c] += residual * zk[c]
+        for c in range(n):
             part_P[c] += mean * ek[c]
-        for c in range(old, n):
-            part_E[c] -= residual * zk[c]
         if n > 0 and ek[n - 1] != 0:
             for c in range(n):
                 S[c] += ek[n - 1] * ek[c]

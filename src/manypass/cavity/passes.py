@@ -57,11 +57,10 @@ def epoch(i, line, past, cells, examples, instants, present, last, rule, classif
             one[DRIVE] += y[k] * (F - m * h)
             one[SQUARE] += square
             residual, mean = np.float32(F - m * h), np.float32(F)
-            for c in range(n):
+            for c in range(old):
                 part_E[c] += residual * zk[c]
+            for c in range(n):
                 part_P[c] += mean * ek[c]
-            for c in range(old, n):
-                part_E[c] -= residual * zk[c]
         often = before[k] + after[k]
         if often > 0:
             rate = v if before[k] > 0 else v_after

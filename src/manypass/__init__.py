@@ -33,6 +33,7 @@ _HOMES = {
     "sweeps.grid": ("Grid",),
     "sweeps.run": ("sweep",),
     "verbs": ("critical_rate", "slow_mode", "solve", "steady_state"),
+    "worth": ("effective_data",),
     "results": ("load", "problem_of", "save"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from manypass.verbs import slow_mode as slow_mode
     from manypass.verbs import solve as solve
     from manypass.verbs import steady_state as steady_state
+    from manypass.worth import effective_data as effective_data
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import psutil
 import pytest
+from PIL import Image
 
 import manypass as mp
 from manypass.cli import as_flags, main, parser
@@ -138,6 +139,21 @@ def test_flags_override_the_file(tmp_path, capsys):
 def test_plot(tmp_path, suffix, capsys):
     main(["solve", *FLAGS, "--plot", str(tmp_path / f"x.{suffix}")])
     assert (tmp_path / f"x.{suffix}").stat().st_size > 5000
+
+
+def test_a_rate_that_changes_is_shown_below_the_curves(tmp_path):
+    schedule = ["--rate", "cosine:1.5:0.1:2", "--times", "0:2:5"]
+    heights = [
+        _height(tmp_path / "x.png", flags)
+        for flags in (schedule, [*schedule, "--no-show-rate"], [], ["--show-rate"])
+    ]
+    assert heights == [720, 580, 580, 720]
+
+
+def _height(path, flags):
+    main(["solve", *FLAGS, *flags, "--plot", str(path)])
+    with Image.open(path) as picture:
+        return picture.height
 
 
 def test_two_time_goes_to_a_file(tmp_path, capsys):
@@ -307,6 +323,7 @@ BAD = [
     (["solve", *FLAGS, "--out", "x.txt"], "--out must end in .nc, .csv, .json, got 'x.txt'"),
     (["solve", *FLAGS, "--out", "no/such/x.nc"], "--out: no folder 'no/such'"),
     (["solve", *FLAGS, "--plot", "x.gif"], "--plot must end in .png, .pdf, got 'x.gif'"),
+    (["solve", *FLAGS, "--show-rate"], "--show-rate is for a picture: add --plot x.png"),
     (["solve", *FLAGS, "--two-time"], "--two-time gives functions of (t, s)"),
     (["solve", "none.toml"], "there is no file 'none.toml'"),
     (["solve", "nowhere/none.toml"], "there is no folder 'nowhere'"),

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import manypass as mp
 
@@ -91,6 +92,45 @@ def test_draws_into_given_axes_and_simulation_alone():
     same = mp.plot.curves(mp.solve(PROBLEM, TIMES), ax=ax, variables=["R"])
     assert same is ax
     assert len(ax.get_legend().get_texts()) == 2
+
+
+def test_the_rate_against_time_is_a_panel_under_the_curves():
+    moving = PROBLEM.replace(rate="steps:0:1.5:2:0.3")
+    theory, slow = mp.solve(moving, TIMES), mp.solve(PROBLEM.replace(rate=0.5), TIMES)
+    ax = mp.plot.curves(theory, as_simulation(theory), slow, variables=["Eg"], rate=True)
+    top, panel = ax.figure.axes
+    assert top is ax
+    assert (ax.get_xlabel(), panel.get_xlabel(), panel.get_ylabel()) == ("", "$t$", "$v(t)$")
+    steps, flat = panel.lines  # one line for theory and simulation of one problem
+    at = dict(zip(steps.get_xdata(), steps.get_ydata(), strict=True))
+    assert (at[0.0], at[np.nextafter(2, 0)], at[2.0], at[4.0]) == (1.5, 1.5, 0.3, 0.3)
+    assert (flat.get_linestyle(), set(flat.get_ydata())) == ("--", {0.5})
+    ax.set_xlim(0, 3)
+    assert panel.get_xlim() == (0, 3)
+    mp.plot.curves(slow, rate=True, ax=ax)
+    assert ax.figure.axes == [ax, panel]  # the same panel again
+    ax.figure.draw_without_rendering()
+    assert panel.get_tightbbox().y1 < ax.get_window_extent().y0
+
+    figure = mp.plot.overview(mp.solve(moving.replace(decay="warmup:1:0.8"), TIMES))
+    assert len(figure.axes) == 4  # where the rate moves it is shown
+    assert words(figure.axes[2]) == ["$v$", r"$\lambda$"]
+    assert len(mp.plot.overview(theory, rate=False).axes) == len(mp.plot.overview(slow).axes) == 2
+    placed = Figure().add_axes((0.1, 0.1, 0.8, 0.8))
+    mp.plot.curves(theory, rate=True, ax=placed)
+    assert placed.get_position().y0 > 0.2
+    own = theory.assign_attrs(problem=theory.problem.replace("steps:0:1.5:2:0.3", "function:f"))
+    assert len(mp.plot.overview(own).axes) == 2
+    with pytest.raises(ValueError, match=r"`rate` cannot be drawn: .* a function of one's own"):
+        mp.plot.curves(own, rate=True)
+    with pytest.raises(ValueError, match="`rate` must be True or False, got 1"):
+        mp.plot.curves(own, rate=1)
+
+
+def test_starts_batches_and_momentum_tell_results_apart():
+    started = PROBLEM.replace(start=mp.Start(R=0.5, Q=1), momentum=0.5)
+    ax = mp.plot.curves(mp.solve(PROBLEM, TIMES), mp.solve(started, TIMES), variables=["R"])
+    assert words(ax)[1:] == ["momentum = 0, start = 0", "momentum = 0.5, start = R 0.5, Q 1"]
 
 
 def test_curves_of_a_sweep_are_drawn_point_by_point():

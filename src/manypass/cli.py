@@ -143,6 +143,11 @@ def parser() -> Parser:
     solve.add_argument("--two-time", action="store_true", help="also C(t,s) and G(t,s), with --out")
     solve.add_argument("--out", help="write the numbers as .nc, .csv or .json")
     solve.add_argument("--plot", help="draw the curves as .png or .pdf")
+    solve.add_argument(
+        "--show-rate",
+        action=argparse.BooleanOptionalAction,
+        help="with --plot: the rate against time, under the curves (default: if it changes)",
+    )
 
     steady = command("steady", run_steady, "R, Q, F2, Eg in the steady state.", parents=given)
     steady.add_argument(

@@ -50,6 +50,8 @@ def run_solve(arguments: argparse.Namespace) -> None:
         raise ValueError("--two-time gives functions of (t, s), too large to print: add --out x.nc")
     if arguments.response and not arguments.two_time:
         raise ValueError("--response measures a function of (t, s): add --two-time and --out x.nc")
+    if arguments.show_rate is not None and not arguments.plot:
+        raise ValueError("--show-rate is for a picture: add --plot x.png")
     problem = read_problem(arguments)
     given = getattr(problem.data, "p", None)  # a Dataset: a pass over it takes alpha
     usual = f"0:{5 * problem.data.alpha:.6g}:161" if given else "0:8:161"
@@ -61,12 +63,14 @@ def run_solve(arguments: argparse.Namespace) -> None:
     describe(problem)
     names = [str(name) for name in found.data_vars if found[name].dims == ("t",)]
     advice = "" if arguments.out else "; --out x.csv writes all"
-    with saved_after(found, arguments.out, arguments.plot):
+    with saved_after(found, arguments.out, arguments.plot, arguments.show_rate):
         print_table(["t", *names], [times, *(found[name].values for name in names)], advice)
 
 
 @contextmanager
-def saved_after(found: xr.Dataset, out: str | None, picture: str | None = None) -> Iterator[None]:
+def saved_after(
+    found: xr.Dataset, out: str | None, picture: str | None = None, rate: bool | None = None
+) -> Iterator[None]:
     """Save after printing, so that a full disk loses no number, even if nobody reads them."""
     from manypass import results
 
@@ -79,7 +83,7 @@ def saved_after(found: xr.Dataset, out: str | None, picture: str | None = None) 
         if picture:
             from manypass import plot
 
-            plot.save_figure(plot.overview(found), picture)
+            plot.save_figure(plot.overview(found, rate=rate), picture)
 
 
 def print_table(names: list[str], columns: list[Array], advice: str) -> None:

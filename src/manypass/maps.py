@@ -17,7 +17,8 @@ from manypass import orders, results, verbs
 NAMES = {"rate": "$v$", "decay": r"$\lambda$", "alpha": r"$\alpha$", "noise": r"$\epsilon$"}
 NAMES |= {"temperature": "$T$", "window": r"$\tau$", "kappa": r"$\kappa$", "t": "$t$"}
 NAMES |= {"batch_share": r"$\beta$"}
-NAMES |= {name: name for name in ("width", "rule", "task", "mode", "sequence")}
+NAMES |= {"batch_size": "$b$"}
+NAMES |= {n: n for n in ("width", "rule", "task", "mode", "sequence", "momentum", "start")}
 
 
 def heatmap(
@@ -201,6 +202,10 @@ def _symbol(name: str) -> str:
 
 def value_label(value: Any) -> str:
     """Return a number with few digits, or a word."""
+    if value is None:  # no start: J = 0
+        return "0"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {value_label(item)}" for key, item in value.items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

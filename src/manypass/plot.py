@@ -14,7 +14,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from manypass import files, verbs
+from manypass import checks, files, rate_panel, verbs
 from manypass.maps import NAMES, legend_above, value_label
 from manypass.maps import heatmap as heatmap
 from manypass.maps import lines as lines
@@ -46,7 +46,10 @@ def __dir__() -> list[str]:
 
 
 def curves(
-    *results: xr.Dataset, variables: Sequence[str] | None = None, ax: Axes | None = None
+    *results: xr.Dataset,
+    variables: Sequence[str] | None = None,
+    rate: bool = False,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw learning curves of one or more results into one picture.
 
@@ -58,6 +61,8 @@ def curves(
         about a `Dataset`, a second horizontal axis counts passes over the data.
     variables : sequence of str, optional
         Some of R, Q, F2, F2_test, Et, Eg; by default all that the results hold.
+    rate : bool
+        Also draw v(t), and λ(t) where one moves, in a small panel under the curves.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -74,12 +79,13 @@ def curves(
     ('$t$', '$E_g$')
     """
     results = _checked(results)
+    shows_rate = checks.flag("rate", rate)
     held = [n for n in SYMBOLS if any(n in result for result in results)]
     variables = [variables] if isinstance(variables, str) else variables
     if variables is not None and not (variables and {*variables} <= {*held}):
         odd = next((name for name in variables if name not in held), variables)
         raise ValueError(f"`variables` must be among {', '.join(held)}, got {odd!r}")
-    ax = axes_of(ax)
+    ax = new_figure(1, shows_rate)[1][0] if ax is None else axes_of(ax)
     theories, drawn = 0, set[str]()
     kinds: list[dict[str, Any]] = []
     for result in results:
@@ -99,6 +105,8 @@ def curves(
     ax.set_xlim(left=0)
     _passes(ax, results)
     _legend(ax)
+    if shows_rate:
+        rate_panel.draw(ax, results, [look["ls"] or "-" for look in kinds])
     return ax
 
 
@@ -157,19 +165,25 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
     return ax
 
 
-def overview(*results: xr.Dataset) -> Figure:
-    """Two panels as in the paper's Fig. 2: order parameters, or squared errors of data; errors."""
+def overview(*results: xr.Dataset, rate: bool | None = None) -> Figure:
+    """Two panels as in the paper's Fig. 2: order parameters, or squared errors of data; errors.
+
+    Under both the `rate` against time; by default where it moves.
+    """
     results = _checked(results)
-    figure, axes = new_figure(2)
+    moving = any(map(rate_panel.moves, results))
+    shows_rate = moving if rate is None else checks.flag("rate", rate)
+    figure, axes = new_figure(2, shows_rate)
     given = all(_time_per_pass(result) for result in results)
     for ax, variables in zip(axes, (SQUARES if given else ORDER_PARAMETERS, ERRORS), strict=True):
-        curves(*results, variables=[n for n in variables if any(n in r for r in results)], ax=ax)
+        held = [n for n in variables if any(n in r for r in results)]
+        curves(*results, variables=held, rate=shows_rate, ax=ax)
     return figure
 
 
-def new_figure(panels: int) -> tuple[Figure, list[Axes]]:
+def new_figure(panels: int, taller: bool = False) -> tuple[Figure, list[Axes]]:
     """Return a figure of journal-column panels side by side, outside pyplot's global state."""
-    figure = Figure(figsize=(3.6 * panels, 2.9), layout="constrained")
+    figure = Figure(figsize=(3.6 * panels, 3.6 if taller else 2.9), layout="constrained")
     return figure, list(np.atleast_1d(figure.subplots(1, panels)))
 
 

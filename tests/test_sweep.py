@@ -202,6 +202,32 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
     xr.testing.assert_identical(local, found)
 
 
+def test_schedules_starts_and_momentum_are_swept(threads, tmp_path):
+    cosine, start = mp.schedules.Cosine(1.5, 0.1, 2), mp.Start(0.5, 1)
+    grid = mp.Grid(PROBLEM, rate=[cosine, "inverse:1.5:2", 1.0], start=[None, start])
+    found = mp.sweep(grid, times=[1.0, 3.0], executor=threads, out=tmp_path)
+    assert found.rate.values.tolist() == ["cosine:1.5:0.1:2", "inverse:1.5:2", "1"]
+    assert found.start.values.tolist() == ["R=0, Q=0", "R=0.5, Q=1"]
+    one = mp.solve(PROBLEM.replace(rate=cosine, start=start), [1.0, 3.0])
+    assert (found.sel(rate="cosine:1.5:0.1:2", start="R=0.5, Q=1").Q == one.Q).all()
+    assert (found.sel(rate="1", start="R=0, Q=0").Q > 0).all()
+    assert mp.load(tmp_path / "sweep.nc").identical(found)
+    ax = mp.plot.heatmap(found.isel(t=-1))
+    assert [t.get_text() for t in ax.get_yticklabels()] == found.start.values.tolist()
+    ax = mp.plot.lines(found.isel(t=-1), x="rate", by="start")
+    assert {line.get_linestyle() for line in ax.lines} == {"None"}  # nothing between words
+
+    together = {("momentum", "rate"): [(0.0, 1.0), (0.5, 0.5)]}
+    same = mp.sweep(mp.Grid(PROBLEM, together), times=[1.0], executor=threads)
+    assert same.Q[0] == same.Q[1]  # v/(1 − β)
+    own = mp.Grid(PROBLEM, rate=[lambda t: 1 / (1 + t), lambda t: 2 / (1 + t)])
+    found = mp.sweep(own, times=[1.0], executor=threads)
+    assert all(label.startswith("function:") for label in found.rate.values)
+    assert found.Q[0] != found.Q[1]
+    with pytest.raises(ValueError, match=r"`rate` Function.* sweep without a folder"):
+        mp.sweep(own, times=[1.0], executor=threads, out=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -216,6 +242,12 @@ def test_a_rule_of_ones_own_is_swept_but_not_kept(threads, tmp_path):
         *(
             (lambda value=value: mp.Grid(PROBLEM, rate=[1.0, value]), "`rate` must be a number")
             for value in ("a", True, np.nan, [1, 2], None, -1.0)
+        ),
+        (lambda: mp.Grid(PROBLEM, rate=["cosine:1:2"]), "`rate` = 'cosine:1:2': a wrong number"),
+        (lambda: mp.Grid(PROBLEM, start=["here"]), "`start` must be a Start, got 'here'"),
+        (
+            lambda: mp.Grid(PROBLEM, rate=["inverse:1:2:1", mp.schedules.InverseTime(1, 2)]),
+            "`rate` must not repeat a value",
         ),
         (lambda: mp.Grid(PROBLEM, foo=[1]), "`foo` cannot be swept: choose from accuracy, alpha"),
         (lambda: mp.Grid(PROBLEM, kappa=[1]), "`kappa` cannot be swept: choose from"),

@@ -5,6 +5,7 @@ from slow_sweeps import PLAN
 
 import manypass as mp
 from manypass.cli import main
+from manypass.sweeps.plan import read_plan
 
 
 @pytest.mark.parametrize(
@@ -87,3 +88,21 @@ def test_a_plan_with_ranges_rules_methods_and_fields_together(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "6 of 24 points have no answer:" in printed
     assert "Exact() serves the linear rules" in printed
+
+
+def test_a_plan_with_schedules_and_starts(tmp_path):
+    (tmp_path / "plan.toml").write_text(
+        """
+        rule = "adaline"
+        data = { alpha = 1.0 }
+        times = "0:2:3"
+        [sweep]
+        rate = ["inverse:1.5:2", 1.0]
+        start = [{ R = 0, Q = 0 }, { R = 0.5, Q = 1.0 }]
+        """
+    )
+    plan = read_plan(tmp_path / "plan.toml")
+    asked = [point.problem for point in plan.grid.points(plan.method, plan.times)]
+    problem = mp.Problem(mp.Teacher(alpha=1.0), mp.Adaline(), rate="inverse:1.5:2")
+    start, nothing = mp.Start(R=0.5, Q=1.0), mp.Start()
+    assert asked[1:3] == [problem.replace(start=start), problem.replace(start=nothing, rate=1.0)]

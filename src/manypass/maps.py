@@ -59,7 +59,7 @@ def heatmap(
     bar.set_label(_symbol(variable))
     _axis(ax, "x", values[x])
     _axis(ax, "y", values[y])
-    if {x, y} == {"rate", "decay"}:
+    if {x, y} == {"rate", "decay"} and not any(_in_words(values[n]) for n in (x, y)):
         _critical_line(ax, result, x, values)
     return ax
 
@@ -106,11 +106,16 @@ def lines(
         label = None if step is None else f"{_symbol(others[0])} = {value_label(step)}"
         bars = None if error is None else error.isel(one)
         place = _ticks(values[x])
-        ax.errorbar(place, values.isel(one), bars, color=colour, label=label, lw=1.2, capsize=1.5)
+        style: dict[str, Any] = (
+            {"fmt": "o", "ms": 4} if _in_words(values[x]) else {}
+        )  # nothing is between words
+        style |= {"color": colour, "label": label, "lw": 1.2, "capsize": 1.5}
+        ax.errorbar(place, values.isel(one), bars, **style)
     _axis(ax, "x", values[x])
     ax.set_ylabel(_symbol(variable))
     if others:
-        legend_above(ax, 3)
+        longest = max(map(len, ax.get_legend_handles_labels()[1]))
+        legend_above(ax, 2 if longest > 18 else 3)
     return ax
 
 
@@ -150,17 +155,25 @@ def _values(result: Any, variable: str, *sizes: int) -> xr.DataArray:
     return values
 
 
+def _in_words(coordinate: xr.DataArray) -> bool:
+    return coordinate.dtype.kind not in "iuf"
+
+
 def _ticks(coordinate: xr.DataArray) -> Any:
     """Return numbers as they are; words by their order."""
-    return coordinate.values if coordinate.dtype.kind in "iuf" else np.arange(coordinate.size)
+    return np.arange(coordinate.size) if _in_words(coordinate) else coordinate.values
 
 
 def _axis(ax: Axes, which: str, coordinate: xr.DataArray) -> None:
     """Label an axis; values that grow by a constant factor get a logarithmic scale."""
     ax.set(**{f"{which}label": _symbol(str(coordinate.name))})
     values = coordinate.values
-    if coordinate.dtype.kind not in "iuf":
+    if _in_words(coordinate):
         ax.set(**{f"{which}ticks": np.arange(values.size), f"{which}ticklabels": list(values)})
+        if which == "x" and sum(map(len, map(str, values))) > 30:
+            ax.tick_params("x", labelrotation=25, labelsize="small")
+            for text in ax.get_xticklabels():
+                text.set(ha="right", rotation_mode="anchor")
     elif values.size > 2 and np.all(values > 0):
         ratios = values[1:] / values[:-1]
         if np.ptp(ratios) < 1e-6 * ratios[0] and ratios[0] > 1.05:

@@ -46,8 +46,9 @@ class Schedule:
         return float(self(np.concatenate(times)).max())
 
     def __str__(self) -> str:
-        values = (getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
-        return ":".join([self.name, *(_text(value) for value in values)])
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        values = ((getattr(self, field.name), field.default) for field in fields)
+        return ":".join([self.name, *(text(v) for v, default in values if v != default)])
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Steps(Schedule):
         return True
 
     def __str__(self) -> str:
-        return ":".join([self.name, *(_text(v) for pair in self.pieces for v in pair)])
+        return ":".join([self.name, *(text(v) for pair in self.pieces for v in pair)])
 
     @classmethod
     def read(cls, words: list[str]) -> Steps:
@@ -375,6 +376,11 @@ def plain(value: float | Schedule) -> float | str:
     return str(value) if isinstance(value, Schedule) else value
 
 
+def own(value: float | Schedule) -> bool:
+    """Whether a function of one's own is in it, which no text can hold."""
+    return isinstance(value, Schedule) and Function.name in str(value).split(":")
+
+
 def scaled(value: float | Schedule, factor: float) -> Any:
     """Return v times a factor."""
     if factor == 1:
@@ -402,6 +408,6 @@ def _number(word: str) -> float:
         raise ValueError(f"{word!r} is not a number") from None
 
 
-def _text(value: Any) -> str:
-    """Shortest text that gives the number back: 8 for 8.0."""
+def text(value: Any) -> str:
+    """Return the shortest text that gives a number back: 8 for 8.0."""
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

@@ -16,6 +16,7 @@ from manypass import checks, results
 from manypass.data.dataset import Dataset
 from manypass.problem import PROBLEM_FIELDS, TEACHER_FIELDS, Problem, Teacher, checked
 from manypass.rules import Adaline, Rule
+from manypass.sweeps.labels import canonical, coordinate, label
 from manypass.sweeps.points import Answer, Point
 from manypass.verbs import METHODS, named
 
@@ -33,8 +34,9 @@ class Grid:
     axes : mapping, optional
         From a field to its values, or from a tuple of fields to a list of tuples of values: fields
         that change together. A field is one of the problem (alpha, task, noise, rule, rate, decay,
-        temperature, mode, sequence, batch_share), a parameter of its rule (kappa, width), `window`,
-        `method`, or a setting of the method (n, samples, seed, ...).
+        temperature, mode, sequence, batch_share, batch_size, momentum, start), a parameter of its
+        rule (kappa, width), `window`, `method`, or a setting of the method (n, samples, seed, ...).
+        Where schedules and numbers are mixed, all are texts in the result: ``sel(rate="1")``.
     **fields : sequence
         Further axes of one field each.
 
@@ -74,7 +76,7 @@ class Grid:
         self._check_values()
 
     def __repr__(self) -> str:
-        axes = ", ".join(f"{'/'.join(names)}={_short(s)}" for names, s in self.axes.items())
+        axes = ", ".join(f"{'/'.join(names)}={_short(names, s)}" for names, s in self.axes.items())
         size = " x ".join(map(str, self.shape))
         return f"<Grid of {size} points: {axes}; else {self.problem!r}>"
 
@@ -201,7 +203,7 @@ class Grid:
 
     def _coordinates(self) -> dict[str, xr.Variable]:
         return {
-            name: xr.Variable(names[0], [_label(step[i]) for step in steps])
+            name: xr.Variable(names[0], coordinate(name, (step[i] for step in steps)))
             for names, steps in self.axes.items()
             for i, name in enumerate(names)
         }
@@ -221,7 +223,10 @@ class Grid:
     def plain(self) -> str:
         """Return the axes as JSON, to be an attribute of the result."""
         return json.dumps(
-            {", ".join(names): [list(map(_label, s)) for s in v] for names, v in self.axes.items()}
+            {
+                ", ".join(names): [list(map(label, names, step)) for step in steps]
+                for names, steps in self.axes.items()
+            }
         )
 
 
@@ -230,19 +235,19 @@ PROBLEM_SIDE = {*PROBLEM_FIELDS, *TEACHER_FIELDS} - {"data", "rule"}
 
 
 def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
-    label = ", ".join(names)
+    fields = ", ".join(names)
     if isinstance(values, str) or not np.iterable(values):
-        raise ValueError(f"`{label}` must have a list of values, got {values!r}")
+        raise ValueError(f"`{fields}` must have a list of values, got {values!r}")
     if (size := length_hint(values)) > MOST_POINTS:  # known before it is gone through
-        raise ValueError(f"`{label}` has {size} values: at most {MOST_POINTS}")
+        raise ValueError(f"`{fields}` has {size} values: at most {MOST_POINTS}")
     steps = [_tuple(v) if len(names) > 1 else (v,) for v in values]
     if not steps:
-        raise ValueError(f"`{label}` must have at least one value")
+        raise ValueError(f"`{fields}` must have at least one value")
     if any(len(step) != len(names) for step in steps):
-        raise ValueError(f"`{label}` change together: give a list of {len(names)} values each")
-    plain = [tuple(map(checks.bare, step)) for step in steps]
+        raise ValueError(f"`{fields}` change together: give a list of {len(names)} values each")
+    plain = [tuple(map(canonical, names, map(checks.bare, step))) for step in steps]
     if len(set(map(repr, plain))) < len(plain):
-        raise ValueError(f"`{label}` must not repeat a value")
+        raise ValueError(f"`{fields}` must not repeat a value")
     return plain
 
 
@@ -266,15 +271,11 @@ def _taken(owners: Sequence[Any], name: str, value: Any) -> None:
                 raise
 
 
-def _short(steps: list[tuple[Any, ...]]) -> str:
+def _short(names: tuple[str, ...], steps: list[tuple[Any, ...]]) -> str:
     """All steps of an axis if they are few, else the first and the last."""
-    shown = [str(_label(s[0] if len(s) == 1 else s)) for s in steps]
+    labels = (tuple(map(label, names, step)) for step in steps)
+    shown = [str(each[0] if len(each) == 1 else each) for each in labels]
     return ", ".join(shown) if len(shown) <= 4 else f"{shown[0]} ... {shown[-1]}"
-
-
-def _label(value: Any) -> Any:
-    """Numbers and words stay; rules and methods are named."""
-    return value if isinstance(value, str | int | float) else repr(value)
 
 
 def _with_parameters(rule: Rule, changes: Fields) -> Rule:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import results, verbs
+from manypass import results, schedules, verbs
 from manypass.problem import Problem
 from manypass.rules import Rule
 
@@ -51,11 +51,14 @@ class Point:
     @cached_property
     def key(self) -> str:
         """Name under which the point is kept: a digest of what is asked."""
-        if type(self.problem.rule) is Rule:
-            raise ValueError(
-                f"`rule` {self.problem.rule!r} is a function of your own, which a file cannot "
-                "recognise: sweep without a folder to keep points in"
-            )
+        problem = self.problem
+        given = {"rate": problem.rate, "decay": problem.decay, "rule": problem.rule}
+        for name, value in given.items():
+            if type(value) is Rule if name == "rule" else schedules.own(value):
+                raise ValueError(
+                    f"`{name}` {value!r} is a function of your own, which a file cannot "
+                    "recognise: sweep without a folder to keep points in"
+                )
         return hashlib.sha256(plain(self.asked).encode()).hexdigest()[:32]
 
     def compute(self, threads: int | None = None) -> xr.Dataset:

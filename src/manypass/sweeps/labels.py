@@ -1,0 +1,37 @@
+"""How swept values are written: numbers as they are, everything else by its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from manypass import schedules
+from manypass.start import Start
+
+SCHEDULED = ("rate", "decay")
+
+
+def canonical(name: str, value: Any) -> Any:
+    """Return the one text of a schedule, however it was given; other values as they are."""
+    if name not in SCHEDULED or not (isinstance(value, str) or callable(value)):
+        return value
+    value = schedules.read(name, value)
+    return value if schedules.own(value) else schedules.plain(value)
+
+
+def label(name: str, value: Any) -> Any:
+    """Numbers and words stay; schedules, starts, rules and methods are named."""
+    if name == "start" and isinstance(value, Start | dict | None):
+        entries = value if isinstance(value, dict) else (value or Start()).to_dict()
+        return ", ".join(f"{key}={schedules.text(item)}" for key, item in entries.items())
+    if isinstance(value, schedules.Schedule):
+        return str(value)
+    return value if isinstance(value, str | int | float) else repr(value)
+
+
+def coordinate(name: str, values: Iterable[Any]) -> list[Any]:
+    """Return labels of one kind: where one is a text, numbers are texts too, as files need it."""
+    labels = [label(name, value) for value in values]
+    if not any(isinstance(each, str) for each in labels):
+        return labels
+    return [each if isinstance(each, str) else schedules.text(each) for each in labels]

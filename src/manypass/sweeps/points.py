@@ -52,7 +52,7 @@ class Point:
     def key(self) -> str:
         """Name under which the point is kept: a digest of what is asked."""
         problem = self.problem
-        given = {"rate": problem.rate, "decay": problem.decay, "rule": problem.rule}
+        given: dict[str, Any] = {"rate": problem.rate, "decay": problem.decay, "rule": problem.rule}
         for name, value in given.items():
             if type(value) is Rule if name == "rule" else schedules.own(value):
                 raise ValueError(

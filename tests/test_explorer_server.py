@@ -304,6 +304,27 @@ def test_files_hold_the_numbers_of_solve(app, tmp_path):
     assert "the run 'simulation' of this view is not finished" in answer["error"]
 
 
+def test_a_schedule_and_a_start_have_curves_but_no_steady_state():
+    problem = {**PROBLEM, "rate": "steps:0:1.5:2:0.3", "start": {"R": 0.5, "Q": 1.0}}
+    view = View.from_dict({"problem": problem})
+    found = curves(view)
+    assert found["exact"]
+    assert found["curves"]["R"] == mp.solve(view.problem, view.times).R.values.tolist()
+    drawn = dict(zip(found["rate"]["t"], found["rate"]["v"], strict=True))
+    assert (drawn[0.0], drawn[np.nextafter(2, 0)], drawn[2.0], drawn[8.0]) == (1.5, 1.5, 0.3, 0.3)
+    assert found["critical_rate"] == mp.critical_rate(view.problem)  # of a constant rate
+    assert "relaxation" not in found
+    note = "A steady state needs a constant rate, and the schedule `rate` = steps:0:1.5:2:0.3"
+    assert steady(view)["note"].startswith(note)
+    started = View.from_dict({"problem": {**PROBLEM, "start": {"R": 0.5, "Q": 1.0}}})
+    plain = View.from_dict({"problem": PROBLEM})
+    assert steady(started) == steady(plain)  # decay forgets the start
+    assert started.relevant("steady") == plain.relevant("steady")
+    assert curves(started)["relaxation"] == curves(plain)["relaxation"]
+    forever = View.from_dict({"problem": {**PROBLEM, "decay": 0.0, "start": {"R": 0.5, "Q": 1.0}}})
+    assert "`start`" in steady(forever)["note"]
+
+
 @pytest.mark.parametrize(("rule", "pixels"), [("adaline", 1.1), ("hebbian", 2.5)])
 @pytest.mark.parametrize(("rate", "end"), [(1.9, 8.0), (3.0, 8.0), (1.9, 100.0)])
 def test_curves_are_round_at_their_peaks(rule, pixels, rate, end):
@@ -324,8 +345,16 @@ class Anything:
 
 @pytest.mark.parametrize("rule", RULES[:-1], ids=lambda rule: rule.name)
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_code_gives_the_same_problem_and_times(rule, task):
-    problem = mp.Problem(mp.Teacher(1.5, task, 0.1), rule, rate=0.7, decay=0.2, temperature=0.05)
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"rate": 0.7, "temperature": 0.05},
+        {"rate": "warmup:1:cosine:1:0.1:2", "momentum": 0.5, "start": mp.Start(0.5, 1.0)},
+    ],
+    ids=["constant", "scheduled"],
+)
+def test_code_gives_the_same_problem_and_times(rule, task, more):
+    problem = mp.Problem(mp.Teacher(1.5, task, 0.1), rule, decay=0.2, **more)
     view = View(problem, end=3.0)
     assert mp.Problem.from_dict(tomllib.loads(toml(problem))) == problem
     asked = []
@@ -347,7 +376,7 @@ def test_code_gives_the_same_problem_and_times(rule, task):
     times = [found[1] for found in asked]
     known = view.theory.refusal(problem) is None
     expected = [view.times] if known else []
-    expected += [view.sampled_times] if view.samples_training_error else []
+    expected += [view.sampled_times] if view.sampler else []
     for found, given_times in zip(times, [*expected, view.symbols], strict=True):
         np.testing.assert_array_equal(found, given_times)
     assert asked[-1][2] == view.simulation

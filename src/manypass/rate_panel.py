@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from manypass import schedules
-from manypass.checks import Array
 from manypass.maps import NAMES
 from manypass.schedules import Schedule
 
@@ -39,7 +38,7 @@ def draw(ax: Axes, results: Sequence[xr.Dataset], lines: Sequence[str]) -> Axes:
             if (name, value) in drawn:
                 continue
             drawn.add((name, value))
-            t = _moments(value, end)
+            t = schedules.moments(value, end, POINTS)
             label = NAMES[name] if decays and NAMES[name] not in _labels(panel) else "_"
             panel.plot(t, schedules.at(value, t), line, color=COLOURS[name], lw=1.2, label=label)
     most = max(np.max(np.asarray(each.get_ydata())) for each in panel.lines)
@@ -60,13 +59,6 @@ def _given(result: xr.Dataset, name: str, odd: Any = None) -> Any:
         if odd is not None:
             return odd
         raise ValueError(f"`rate` cannot be drawn: {error}") from None
-
-
-def _moments(value: float | Schedule, end: float) -> Array:
-    """Return times at which to draw: close to each other, and on both sides of every jump."""
-    jumps = np.array([time for time in schedules.breaks(value) if time < end])
-    every = np.concatenate([np.linspace(0, end, POINTS), jumps, np.nextafter(jumps, 0)])
-    return np.unique(every)
 
 
 def _under(ax: Axes) -> Axes:

@@ -361,6 +361,13 @@ def breaks(*values: float | Schedule) -> tuple[float, ...]:
     return tuple(sorted(set(every)))
 
 
+def moments(value: float | Schedule, end: float, points: int) -> Array:
+    """Return times at which to draw v(t): evenly spaced, and both sides of every jump."""
+    jumps = np.array([time for time in breaks(value) if time < end])
+    even = np.linspace(0, end, points)
+    return np.unique(np.concatenate([even, jumps, np.nextafter(jumps, 0)]))
+
+
 def flat(*values: float | Schedule) -> bool:
     """Whether all of them are constant between breaks."""
     return all(value.flat for value in values if isinstance(value, Schedule))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import spectrum, verbs
+from manypass import orders, schedules, spectrum, verbs
 from manypass.cavity.method import DMFT
 from manypass.checks import Array
 from manypass.exact.mean_force import MeanForce
+from manypass.exact.method import Exact
 from manypass.explorer.code import python, toml
 from manypass.explorer.view import View
 from manypass.problem import Problem
@@ -21,6 +22,7 @@ from manypass.rules import Adaline
 RATES = 31  # of the steady state's curves
 APPROXIMATE = 21  # of the mean-force curves
 SAMPLED_RATES = 9  # of a training error that needs sampling
+DRAWN = 121  # of a rate that changes with time
 NEAREST = 0.99  # of v_c: the last of them
 
 
@@ -43,8 +45,10 @@ def curves(view: View) -> dict[str, Any]:
         "code": python(view),
         "code_simulated": python(view, simulated=True),
         "toml": toml(view.problem),
-        "runs": ["training"] if view.samples_training_error else [],
+        "runs": ["training"] if view.sampler else [],
         "note": "",
+        "exact": view.linear,
+        "rate": rate(view) if view.problem.scheduled else None,
     }
     if view.too_long:
         return answer | {"note": view.too_long, "runs": []}
@@ -52,12 +56,20 @@ def curves(view: View) -> dict[str, Any]:
         answer["curves"] = plain(verbs.solve(view.problem, view.times, view.theory))
         limit = verbs.critical_rate(view.problem)
         answer["critical_rate"] = limit if math.isfinite(limit) else None
-        if view.problem.sequence == "replacement":  # epochs have maps, not modes that relax
-            answer["relaxation"] = relaxation(view.problem)
-            answer["slow_mode"] = verbs.slow_mode(view.problem)
+        order = view.problem.sequence
+        if order == "replacement" and not view.problem.scheduled:  # epochs have maps, not modes
+            asked = view.problem.replace(start=None)  # modes relax from anywhere
+            answer["relaxation"] = relaxation(asked)
+            answer["slow_mode"] = verbs.slow_mode(asked)
         return answer
     refusal = view.theory.refusal(view.problem)
     return answer | ({"note": refusal} if refusal else {"runs": ["curves"]})
+
+
+def rate(view: View) -> dict[str, Any]:
+    """v(t), to be drawn."""
+    t = schedules.moments(view.problem.rate, view.end, DRAWN)
+    return {"t": t.tolist(), "v": view.problem.v(t).tolist()}
 
 
 def rates(view: View) -> Array:
@@ -83,12 +95,17 @@ def against_rate(of: Callable[[Problem], xr.Dataset], problem: Problem, v: Array
 
 def steady(view: View) -> dict[str, Any]:
     """E_g and E_t for t → ∞ against v: as they are, averaged, batch and mean-force."""
-    if not view.linear:
-        return {"note": DMFT().steady_refusal(view.problem) or "", "runs": []}
-    if view.problem.sequence != "replacement" and not isinstance(view.problem.rule, Adaline):
+    problem = view.lasting
+    if moving := orders.schedule(problem):
+        note = f"A steady state needs a constant rate, and {moving} changes with time."
+        return {"note": note, "runs": []}
+    theory = Exact() if view.linear else DMFT()
+    if not view.linear or theory.steady_refusal(problem):
+        return {"note": theory.steady_refusal(problem) or "", "runs": []}
+    if problem.sequence != "replacement" and not isinstance(problem.rule, Adaline):
         return {"note": "Against v this takes a minute: use `manypass sweep`.", "runs": []}
-    problem, v = view.problem, rates(view)
-    answer: dict[str, Any] = {"runs": ["steady"] if view.samples_training_error else []}
+    v = rates(view)
+    answer: dict[str, Any] = {"runs": ["steady"] if view.samples_steady_state else []}
     try:
         batch = verbs.steady_state(problem.replace(mode="batch", sequence="replacement"))
         answer["batch"] = {"Eg": float(batch.Eg), "Et": float(batch.Et)}

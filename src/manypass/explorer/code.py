@@ -5,21 +5,22 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from manypass.explorer.view import FEW, POINTS, SAMPLED, SYMBOLS, View
-from manypass.problem import Problem
+from manypass import schedules
+from manypass.explorer.view import SAMPLED, SYMBOLS, View
+from manypass.problem import PROBLEM_FIELDS, Problem
+from manypass.start import Start
 
 
 def python(view: View, *, simulated: bool = False) -> str:
     """Return a script that computes what the page shows."""
-    problem, teacher = view.problem, view.problem.data
-    fields = ("rate", "decay", "temperature", "mode", "sequence", "batch_share")
+    problem, teacher, theory = view.problem, view.problem.data, view.theory
     default = Problem(teacher, problem.rule, rate=1.0)
+    given = {key: getattr(problem, key) for key in PROBLEM_FIELDS if key not in ("data", "rule")}
     others = [
-        f"{key}={getattr(problem, key)!r}"
-        for key in fields
-        if key == "rate" or getattr(problem, key) != getattr(default, key)
+        f"{key}={_value(value)}"
+        for key, value in given.items()
+        if key == "rate" or value != getattr(default, key)
     ]
-    theory, count = view.theory, POINTS.get(problem.rule.name, FEW)
     known = theory.refusal(problem) is None
     lines = [
         "import numpy as np",
@@ -31,9 +32,9 @@ def python(view: View, *, simulated: bool = False) -> str:
     drawn = []
     if known:
         method = "" if view.linear else f", mp.{_call(theory)}"
-        lines.append(f"theory = mp.solve(problem, {_squares(view, count)}{method})")
+        lines.append(f"theory = mp.solve(problem, {_squares(view, view.count)}{method})")
         drawn.append("theory")
-    if view.samples_training_error:
+    if view.sampler:
         times, method = _squares(view, SAMPLED), f"mp.{_call(view.sampler)}"
         lines.append(f"sampled = mp.solve(problem, {times}, {method})")
         drawn.append('sampled[["Et", "Et_se"]]')
@@ -64,6 +65,11 @@ def _squares(view: View, count: int) -> str:
 
 def _linspace(view: View, count: int) -> str:
     return f"np.linspace(0, {view.end!r}, {count})"
+
+
+def _value(value: Any) -> str:
+    """Return a number, a schedule by its text, or a start."""
+    return f"mp.{_call(value)}" if isinstance(value, Start) else repr(schedules.plain(value))
 
 
 def _call(thing: Any) -> str:

@@ -15,8 +15,9 @@ from manypass import verbs
 from manypass.cavity.activations import activations as seen_activations
 from manypass.cavity.method import COARSE, DMFT
 from manypass.cavity.settling import NotSettledError, fastest
+from manypass.exact.method import Exact
 from manypass.explorer.answers import RATES, against_rate, plain, rates, sampled_rates
-from manypass.explorer.view import FEW, MEMORY, RTOL, SEEN, View
+from manypass.explorer.view import FEW, MEMORY, RTOL, SAMPLES, SEEN, View
 
 Tell = Callable[[dict[str, Any]], None]
 Run = Callable[[View, Tell], tuple[dict[str, Any], xr.Dataset]]
@@ -54,21 +55,25 @@ def curves(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
 
 def training(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     """E_t of on-line Adaline classification, first at a few times."""
-    few = verbs.solve(view.problem, view.sampled_times[::4], view.sampler)
-    tell({"curves": plain(few[["Et", "Et_se"]]), "word": "sampling E_t"})
-    found = verbs.solve(view.problem, view.sampled_times, view.sampler)
+    sampler = view.sampler
+    if sampler is None:
+        raise ValueError("this training error does not need sampling, or cannot be sampled")
+    if isinstance(sampler, Exact):
+        few = verbs.solve(view.problem, view.sampled_times[::4], sampler)
+        tell({"curves": plain(few[["Et", "Et_se"]]), "word": "sampling E_t"})
+    found = verbs.solve(view.problem, view.sampled_times, sampler)
     return {"curves": plain(found[["Et", "Et_se"]])}, found
 
 
 def steady(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     """E_t for t → ∞ against the rate, sampled: far points first, then those between."""
-    v = sampled_rates(view)
+    v, sampler = sampled_rates(view), Exact(samples=SAMPLES)
     parts = []
     far_first = sorted(range(v.size), key=lambda i: (i % 4 > 0, -i))
     for i in far_first:
         try:
             found = against_rate(
-                lambda p: verbs.steady_state(p, view.sampler), view.problem, v[i : i + 1]
+                lambda p: verbs.steady_state(p, sampler), view.problem, v[i : i + 1]
             )
         except ValueError:  # so slow that an example is learned too often to be sampled
             continue

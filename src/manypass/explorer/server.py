@@ -129,8 +129,8 @@ def dataset(pool: Pool, kind: str, view: View) -> xr.Dataset:
         raise ValueError(view.too_long)
     if kind == "curves" and view.linear:
         return verbs.solve(view.problem, view.times, view.theory)
-    if kind == "steady" and not view.samples_training_error and view.linear:
-        return against_rate(verbs.steady_state, view.problem, rates(view))
+    if kind == "steady" and not view.samples_steady_state and view.linear:
+        return against_rate(verbs.steady_state, view.lasting, rates(view))
     found = pool.result(kind, view)
     if found is None:
         raise RefusedError(409, f"the run {kind!r} of this view is not finished: wait for it")

@@ -17,6 +17,7 @@ from manypass.simulation.method import Simulation
 LATEST = 1000.0  # last time that the page may ask for
 POINTS = {"adaline": 241, "hebbian": 61}  # of exact curves: all of them at once
 FEW = 81  # points of a curve that takes long
+MOVING = {"hebbian": 31}  # of exact curves while the rate changes
 SAMPLED = 21  # times or rates at which the training error is sampled
 SYMBOLS = 13  # times at which a simulation is measured
 SAMPLES = 8192  # examples for each sampled training error
@@ -72,9 +73,9 @@ class View:
         if kind == "simulation":
             return replace(self, window=0.0)
         if kind == "steady":  # goes through all rates
-            return View(self.problem.replace(rate=1.0), window=0.0)
+            return View(self.lasting.replace(rate=1.0), window=0.0)
         if kind == "sweep":
-            return View(self.problem, window=0.0)
+            return View(self.lasting, window=0.0)
         rest = View(self.problem, self.end, window=0.0)
         return rest if self.theory.refusal(self.problem) is None else replace(rest, n=self.n)
 
@@ -95,10 +96,20 @@ class View:
         )
 
     @property
+    def lasting(self) -> Problem:
+        """The problem of the steady state: any decay forgets the start."""
+        return self.problem.replace(start=None) if self.problem.decay else self.problem
+
+    @property
+    def count(self) -> int:
+        """Number of times of the theory's curves."""
+        name, table = self.problem.rule.name, MOVING if self.problem.scheduled else {}
+        return table.get(name) or POINTS.get(name, FEW)
+
+    @property
     def times(self) -> Array:
         """Where the theory's curves are computed: closest where most happens, early."""
-        count = POINTS.get(self.problem.rule.name, FEW)
-        return np.asarray(np.linspace(0, 1, count) ** 2 * self.end)
+        return np.asarray(np.linspace(0, 1, self.count) ** 2 * self.end)
 
     @property
     def sampled_times(self) -> Array:
@@ -116,16 +127,19 @@ class View:
         return Exact() if self.linear else DMFT(rtol=RTOL, memory=MEMORY)
 
     @property
-    def sampler(self) -> Exact:
-        """The method of training errors that need sampling."""
-        return Exact(samples=SAMPLES)
-
-    @property
-    def samples_training_error(self) -> bool:
-        """Whether it is one of those."""
+    def sampler(self) -> Exact | DMFT | None:
+        """The method of a training error that needs sampling, if it does and there is one."""
         problem = self.problem
         kind = (problem.rule.name, problem.mode, problem.data.task)
-        return self.linear and kind == ("adaline", "online", "classification")
+        if not self.linear or kind != ("adaline", "online", "classification"):
+            return None
+        methods = Exact(samples=SAMPLES), DMFT(rtol=RTOL, memory=MEMORY)
+        return next((method for method in methods if method.refusal(problem) is None), None)
+
+    @property
+    def samples_steady_state(self) -> bool:
+        """Whether the training error of the steady state is sampled."""
+        return isinstance(replace(self, problem=self.lasting).sampler, Exact)
 
     @property
     def simulation(self) -> Simulation:

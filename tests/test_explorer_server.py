@@ -314,8 +314,8 @@ def test_a_schedule_and_a_start_have_curves_but_no_steady_state():
     assert (drawn[0.0], drawn[np.nextafter(2, 0)], drawn[2.0], drawn[8.0]) == (1.5, 1.5, 0.3, 0.3)
     assert found["critical_rate"] == mp.critical_rate(view.problem)  # of a constant rate
     assert "relaxation" not in found
-    note = "A steady state needs a constant rate, and the schedule `rate` = steps:0:1.5:2:0.3"
-    assert steady(view)["note"].startswith(note)
+    assert steady(view)["note"] == "There is no steady state of a schedule: steps:0:1.5:2:0.3."
+    assert view.source == view.simulation  # of the activations
     started = View.from_dict({"problem": {**PROBLEM, "start": {"R": 0.5, "Q": 1.0}}})
     plain = View.from_dict({"problem": PROBLEM})
     assert steady(started) == steady(plain)  # decay forgets the start

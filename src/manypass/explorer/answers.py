@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import orders, schedules, spectrum, verbs
+from manypass import schedules, spectrum, verbs
 from manypass.cavity.method import DMFT
 from manypass.checks import Array
 from manypass.exact.mean_force import MeanForce
@@ -96,9 +96,9 @@ def against_rate(of: Callable[[Problem], xr.Dataset], problem: Problem, v: Array
 def steady(view: View) -> dict[str, Any]:
     """E_g and E_t for t → ∞ against v: as they are, averaged, batch and mean-force."""
     problem = view.lasting
-    if moving := orders.schedule(problem):
-        note = f"A steady state needs a constant rate, and {moving} changes with time."
-        return {"note": note, "runs": []}
+    if problem.scheduled:
+        moving = next(v for v in (problem.rate, problem.decay) if isinstance(v, schedules.Schedule))
+        return {"note": f"There is no steady state of a schedule: {moving}.", "runs": []}
     theory = Exact() if view.linear else DMFT()
     if not view.linear or theory.steady_refusal(problem):
         return {"note": theory.steady_refusal(problem) or "", "runs": []}

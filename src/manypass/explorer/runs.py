@@ -18,6 +18,7 @@ from manypass.cavity.settling import NotSettledError, fastest
 from manypass.exact.method import Exact
 from manypass.explorer.answers import RATES, against_rate, plain, rates, sampled_rates
 from manypass.explorer.view import FEW, MEMORY, RTOL, SAMPLES, SEEN, View
+from manypass.simulation.method import Simulation
 
 Tell = Callable[[dict[str, Any]], None]
 Run = Callable[[View, Tell], tuple[dict[str, Any], xr.Dataset]]
@@ -110,13 +111,9 @@ def sweep(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
 
 def activations(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     """Histograms of x, and of h where theory knows it, at the last time."""
-    problem = view.problem
-    source: Any = "exact"
-    if not view.linear:
-        known = view.theory.refusal(problem) is None
-        if not known:
-            view.check_simulation()
-        source = DMFT(memory=MEMORY) if known else view.simulation
+    problem, source = view.problem, view.source
+    if isinstance(source, Simulation):
+        view.check_simulation()
     found = seen_activations(problem, view.end, samples=SEEN, source=source)
     if not np.isfinite(found.x).all():
         raise ValueError(f"learning has diverged before t = {view.end:g}: no distribution")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from manypass import checks
+from manypass import checks, orders
 from manypass.cavity.method import DMFT
 from manypass.checks import Array
 from manypass.exact.method import Exact
@@ -77,7 +77,8 @@ class View:
         if kind == "sweep":
             return View(self.lasting, window=0.0)
         rest = View(self.problem, self.end, window=0.0)
-        return rest if self.theory.refusal(self.problem) is None else replace(rest, n=self.n)
+        drawn = kind == "activations" and isinstance(self.source, Simulation)
+        return replace(rest, n=self.n) if drawn else rest
 
     @property
     def linear(self) -> bool:
@@ -135,6 +136,14 @@ class View:
             return None
         methods = Exact(samples=SAMPLES), DMFT(rtol=RTOL, memory=MEMORY)
         return next((method for method in methods if method.refusal(problem) is None), None)
+
+    @property
+    def source(self) -> str | DMFT | Simulation:
+        """Where activations come from."""
+        if self.linear and orders.refusal(self.problem, "activations") is None:
+            return "exact"
+        theory = DMFT(memory=MEMORY)
+        return theory if theory.refusal(self.problem) is None else self.simulation
 
     @property
     def samples_steady_state(self) -> bool:

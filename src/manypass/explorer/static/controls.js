@@ -1,6 +1,6 @@
 // The left side: choices, sliders with typed values, and the words behind each symbol.
 
-import { CHOICES, LOOK, NETWORKS, RULES, SLIDERS } from "./state.js";
+import { CHOICES, LOOK, NETWORKS, RULES, SCHEDULES, SLIDERS } from "./state.js";
 import { WORDS } from "./words.js";
 
 const STEPS = 400; // of a logarithmic slider
@@ -79,7 +79,7 @@ export function build(change) {
   for (const [place, fields, make] of places) {
     for (const [name, field] of Object.entries(fields)) {
       made[name] = make(name, field, change);
-      document.getElementById(place).append(made[name].row);
+      document.getElementById(field.place ?? place).append(made[name].row);
     }
   }
   document.querySelector("#word button").addEventListener("click", () => {
@@ -91,6 +91,9 @@ export function build(change) {
     for (const [name, { show }] of Object.entries(made)) show(state[name]);
     for (const name of ["kappa", "width"]) {
       made[name].row.hidden = !(RULES[state.rule] ?? []).includes(name);
+    }
+    for (const name of ["warm", "low", "until"]) {
+      made[name].row.hidden = !SCHEDULES[state.schedule].fields.includes(name);
     }
     made.sequence.row.hidden = state.mode === "batch";
     log.checked = state.log;

@@ -7,8 +7,9 @@ import * as head from "./head.js";
 import { Pins } from "./pins.js";
 import { Runs } from "./runs.js";
 import { Simulation } from "./simulation.js";
+import { drawRate } from "./rate.js";
 import {
-  DEFAULTS, fromHash, keyOf, nameOf, orderOf, problemOf, toHash, viewOf,
+  DEFAULTS, fromHash, keyOf, moving, nameOf, orderOf, problemOf, toHash, viewOf,
 } from "./state.js";
 import { byId, tell } from "./tell.js";
 import * as tools from "./tools.js";
@@ -23,10 +24,11 @@ let asking = false;
 let latency = "";
 
 const linear = (s) => ["adaline", "hebbian"].includes(s.rule);
-const relaxes = (s) => linear(s) && orderOf(s) === "replacement";
-const steadyKey = (s) => JSON.stringify(
-  [{ ...problemOf(s), rate: s.rule === "adaline" && s.mode === "online" ? 0 : s.rate }, s.window],
-);
+const exact = () => said.exact ?? linear(state); // whether the exact theory answers
+const steadyKey = (s) => { // of on-line Adaline all rates are shown
+  const all = s.rule === "adaline" && s.mode === "online" && !moving(s);
+  return JSON.stringify([{ ...problemOf(s), ...(all ? { rate: 0 } : {}) }, s.window]);
+};
 
 // --- drawing -------------------------------------------------------------------------------
 
@@ -80,7 +82,7 @@ function titleOf(card) {
 function insteadOf(card) {
   const title = document.querySelector("#steady h2");
   if (card === "steady") {
-    const swept = !linear(state);
+    const swept = !exact();
     title.textContent = "Steady state against v";
     byId("sweep").hidden = !swept || Boolean(shown.steady?.note);
     if (swept && shown.steady?.note) return shown.steady.note;
@@ -90,7 +92,10 @@ function insteadOf(card) {
     }
     return shown.steady?.note || null;
   }
-  if (card === "relaxation" && !relaxes(state)) {
+  if (card === "relaxation" && moving(state)) {
+    return "Modes relax at rates 2v(λ + h), which move as v does: see a constant rate.";
+  }
+  if (card === "relaxation" && !(linear(state) && orderOf(state) === "replacement")) {
     return "Only linear rules have modes that relax independently: see Adaline, with replacement.";
   }
   if (card === "activations") {
@@ -116,18 +121,19 @@ function fail(text) {
 
 function showWords() {
   const limit = said.critical_rate;
-  tell("fraction", limit ? `v = ${(state.rate / limit).toFixed(3)} v_c, with v_c = ${limit.toFixed(4)}` : "");
+  const share = said.rate ? "A constant rate diverges above" : `v = ${(state.rate / limit).toFixed(3)} v_c, with`;
+  tell("fraction", limit ? `${share} v_c = ${limit.toFixed(4)}` : "");
+  drawRate(said.rate, limit);
   tell("warning", [note, warningOf(state, said, shown)].filter(Boolean).join(" "));
   byId("python").textContent = (state.sim ? said.code_simulated : said.code) ?? "";
   byId("toml").textContent = said.toml ?? "";
 }
 
 function busy(word) {
-  const exact = linear(state);
-  const theory = exact ? "Exact theory" : said.note ? "No theory" : "Mean-field theory";
+  const theory = exact() ? "Exact theory" : said.note ? "No theory" : "Mean-field theory";
   byId("status").classList.toggle("busy", word !== null);
   tell("status", word === null
-    ? `${theory}${exact ? latency : ""}.` : `${theory}${exact ? "; now" : ":"} ${word} …`);
+    ? `${theory}${exact() ? latency : ""}.` : `${theory}${exact() ? "; now" : ":"} ${word} …`);
 }
 
 // --- asking --------------------------------------------------------------------------------
@@ -158,13 +164,15 @@ async function askFor(s, since) {
   const answer = await api.answer(view, "curves");
   said = answer;
   if (answer.curves) shown.curves = { ...answer.curves, key: keyOf(s) };
+  else if (!answer.runs.includes("curves")) delete shown.curves;
+  if (!answer.runs.includes("training")) delete shown.training;
   shown.relaxation = answer.relaxation;
   await redraw("order", "errors");
   const taken = Math.round(performance.now() - since);
   latency = since === null ? "" : `, drawn ${taken} ms after the input`;
   document.body.dataset.latency = taken;
   document.body.dataset.drawn = keyOf(s);
-  byId("pictures").classList.toggle("nonlinear", !linear(s));
+  byId("pictures").classList.toggle("nonlinear", !answer.exact);
   showWords();
   busy(null);
   redraw("relaxation", "steady");
@@ -256,7 +264,6 @@ function forget(before, networksOnly) {
     if (!same) delete shown[name];
     else if (shown[name]) shown[name].stale = true;
   }
-  if (!linear(state)) delete shown.training;
   delete shown.activationsNote;
   const other = { ...before, window: 0 };
   if (steadyKey(other) !== steadyKey({ ...state, window: 0 })) delete shown.steadyRun;
@@ -284,7 +291,8 @@ const pins = new Pins({
 
 const showControls = controls.build((name, value, typed) => {
   if (typed) typed.setAttribute("aria-invalid", Number.isNaN(value));
-  change({ [name]: value });
+  const tooShort = name === "R0" && state.Q0 < value ** 2; // a start has Q ≥ R²
+  change({ [name]: value, ...(tooShort ? { Q0: Math.ceil(value ** 2 * 1e4) / 1e4 } : {}) });
 });
 
 // --- the page ------------------------------------------------------------------------------
@@ -294,7 +302,7 @@ tools.build(
   () => viewOf(state),
   (card) => {
     if (card === "errors") return said.runs?.[0] ?? "curves";
-    if (card === "steady") return linear(state) ? "steady" : "sweep";
+    if (card === "steady") return exact() ? "steady" : "sweep";
     return card === "activations" ? card : "curves";
   },
   (card, format) => head.inLight(() => pictures.image(pictureOf(card), titleOf(card), format)),

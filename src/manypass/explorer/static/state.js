@@ -4,11 +4,25 @@ export const RULES = {
   adaline: [], hebbian: [], adatron: ["kappa"], logistic: [], huber: ["width"],
   perceptron: ["kappa"],
 };
+// How the rate goes on from its first value: the parameters, and the text that the server reads.
+export const SCHEDULES = {
+  constant: { fields: [], text: (s) => s.rate },
+  cosine: { fields: ["low", "until"], text: (s) => `cosine:${s.rate}:${s.low}:${s.until}` },
+  "1/t": { fields: ["until"], text: (s) => `inverse:${s.rate}:${s.until}` },
+  exponential: { fields: ["until"], text: (s) => `exponential:${s.rate}:${s.until}` },
+  step: { fields: ["low", "until"], text: (s) => `steps:0:${s.rate}:${s.until}:${s.low}` },
+  "warm-up": { fields: ["warm"], text: (s) => `warmup:${s.warm}:${s.rate}` },
+  "warm-up, cosine": {
+    fields: ["warm", "low", "until"],
+    text: (s) => `warmup:${s.warm}:cosine:${s.rate}:${s.low}:${s.until}`,
+  },
+};
 export const CHOICES = {
   rule: { label: "rule", options: Object.keys(RULES) },
   task: { label: "task", options: ["classification", "regression"] },
   mode: { label: "steps", options: ["online", "batch"] },
   sequence: { label: "order", options: ["replacement", "reshuffled", "fixed"] },
+  schedule: { label: "schedule", options: Object.keys(SCHEDULES), place: "schedule-fields" },
 };
 export const SLIDERS = {
   alpha: { symbol: "α", label: "examples per weight", low: 0.1, high: 10, log: true },
@@ -18,6 +32,11 @@ export const SLIDERS = {
   temperature: { symbol: "T", label: "noise in the weights", low: 0, high: 1, step: 0.01 },
   kappa: { symbol: "κ", label: "margin", low: -0.5, high: 2, step: 0.01 },
   width: { symbol: "w", label: "width of the Huber force", low: 0.1, high: 3, step: 0.01 },
+  warm: { symbol: "t₀", label: "time of the warm-up", low: 0.1, high: 50, log: true, place: "schedule-fields" },
+  low: { symbol: "v₁", label: "last rate", low: 0, high: 5, step: 0.01, place: "schedule-fields" },
+  until: { symbol: "t₁", label: "time of the schedule", low: 0.1, high: 100, log: true, place: "schedule-fields" },
+  R0: { symbol: "R₀", label: "overlap", low: -1, high: 2, step: 0.01, place: "start-fields" },
+  Q0: { symbol: "Q₀", label: "length²", low: 0, high: 4, step: 0.01, place: "start-fields" },
 };
 export const LOOK = {
   end: { symbol: "t", label: "curves up to time", low: 1, high: 100, log: true },
@@ -30,6 +49,7 @@ export const NETWORKS = {
 export const DEFAULTS = {
   rule: "adaline", task: "classification", mode: "online", sequence: "replacement",
   alpha: 1.2, rate: 1.9, decay: 0.8, noise: 0, temperature: 0, kappa: 1, width: 1,
+  schedule: "constant", warm: 1, low: 0.1, until: 8, R0: 0, Q0: 0,
   end: 8, window: 5, n: 200, samples: 40, log: false, sim: false, pins: [],
 };
 const TICKS = ["log", "sim"];
@@ -39,14 +59,20 @@ const MOST_PINS = 5;
 /** The order of the examples; where every step takes all of them there is none. */
 export const orderOf = (s) => (s.mode === "batch" ? "replacement" : s.sequence);
 
+/** Whether the rate changes with time. */
+export const moving = (s) => s.schedule !== "constant";
+
+/** What the server calls a rate: a number, or the text of a schedule. */
+const rateOf = (s) => SCHEDULES[s.schedule].text(s);
+
 /** What the server calls a problem. */
 export function problemOf(s) {
   const rule = { name: s.rule };
   for (const name of RULES[s.rule] ?? []) rule[name] = s[name];
   return {
     data: { alpha: s.alpha, task: s.task, noise: s.noise },
-    rule, rate: s.rate, decay: s.decay, temperature: s.temperature, mode: s.mode,
-    sequence: orderOf(s),
+    rule, rate: rateOf(s), decay: s.decay, temperature: s.temperature, mode: s.mode,
+    sequence: orderOf(s), ...(s.R0 || s.Q0 ? { start: { R: s.R0, Q: s.Q0 } } : {}),
   };
 }
 
@@ -116,7 +142,8 @@ export const mayPin = (s) => s.pins.length < MOST_PINS
 export function nameOf(s) {
   const shown = ["alpha", "rate", "decay", "noise", "temperature", ...(RULES[s.rule] ?? [])]
     .filter((name) => s[name] !== 0)
-    .map((name) => `${SLIDERS[name].symbol} ${s[name]}`);
+    .map((name) => `${SLIDERS[name].symbol} ${name === "rate" ? rateOf(s) : s[name]}`);
+  if (s.R0 || s.Q0) shown.push(`from R ${s.R0}, Q ${s.Q0}`);
   const kind = [s.rule, ...(s.task === "regression" ? ["regression"] : []),
     ...(s.mode === "batch" ? ["batch"] : []),
     ...(orderOf(s) === "replacement" ? [] : [orderOf(s)])];

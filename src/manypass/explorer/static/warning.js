@@ -1,7 +1,9 @@
 // What has to be said in words: no theory, no steady state, weights that grow.
 
 /** Whether learning diverges, as far as the exact theory knows. */
-export const isGrowing = (state, { critical_rate: limit }) => Boolean(limit) && state.rate >= limit;
+export const isGrowing = (state, { critical_rate: limit, rate }) => (
+  Boolean(limit) && !rate && state.rate >= limit
+);
 
 export function warningOf(state, said, shown) {
   if (said.note) return `${said.note}. Here: press Simulate.`;
@@ -14,6 +16,10 @@ export function warningOf(state, said, shown) {
       : "|J|² and ⟨F²⟩ grow without bound";
     return `v = ${v} is above the critical rate v_c = ${limit.toFixed(4)}: learning diverges. `
       + `There is no steady state; ${growth}. The curves show this growing transient, R, Q and ⟨F²⟩ on a logarithmic axis.`;
+  }
+  const most = said.rate ? Math.max(...said.rate.v) : 0;
+  if (limit && most > limit) {
+    return `v(t) is above the critical rate v_c = ${limit.toFixed(4)} for a time: the weights grow meanwhile.`;
   }
   const Q = shown.curves?.Q;
   if (Q?.includes(null)) {

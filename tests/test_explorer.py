@@ -277,6 +277,51 @@ def test_a_link_gives_the_same_view_with_pins(opened, explorer):
     again.until("document.querySelectorAll('#pins li').length === 0")
 
 
+def test_a_schedule_and_a_start_have_curves_a_picture_and_words(opened):
+    page = opened("task=regression&end=4")
+    assert page.page.is_hidden("#rate-picture")
+    page.page.select_option("#schedule", "cosine")
+    page.page.fill("#R0", "0.5")
+    page.until("JSON.parse(document.body.dataset.drawn)[0].start?.Q === 0.25")  # Q ≥ R²
+    page.move("low", 0.3)
+    page.move("rate", 3.5)
+    problem = {"rate": "cosine:3.5:0.3:8", "start": {"R": 0.5, "Q": 0.25}}
+    view = View.from_dict(
+        {
+            "problem": {"data": {"alpha": 1.2, "task": "regression"}, "rule": "adaline"}
+            | {"decay": 0.8, **problem},
+            "end": 4.0,
+        }
+    )
+    same(page.traces("order")["Q"]["y"], mp.solve(view.problem, view.times).Q)
+    assert "v(t) is above the critical rate" in page.page.inner_text("#warning")
+    label = page.page.get_attribute("#rate-picture", "aria-label")
+    assert label == "v against time: 3.5 at first, 1.9 at t = 4"
+    assert len(page.page.get_attribute("#rate-picture polyline", "points").split()) == 121
+    page.until("document.getElementById('steady').textContent.includes('no steady state of a sch')")
+    assert "see a constant rate" in page.page.inner_text("#relaxation")
+    assert "rate='cosine:3.5:0.3:8'" in page.page.text_content("#python")
+    assert "start=mp.Start(R=0.5, Q=0.25)" in page.page.text_content("#python")
+    assert "start = { R = 0.5, Q = 0.25 }" in page.page.text_content("#toml")
+    page.page.click("#pin")
+    page.page.fill("#Q0", "0.1")
+    page.until("!document.getElementById('error').hidden")
+    assert "`Q` = 0.1 must be at least R² = 0.25" in page.page.inner_text("#error")
+    page.page.fill("#Q0", "1")
+    page.page.select_option("#schedule", "warm-up, cosine")
+    rate = "warmup:1:cosine:3.5:0.3:8"
+    page.until("rate => JSON.parse(document.body.dataset.drawn)[0].rate === rate", rate)
+    again = opened(page.page.evaluate("location.hash").removeprefix("#"))
+    again.until("document.querySelector('#order .plot').data.length === 6")
+    assert again.traces("order") == page.traces("order")
+    assert again.page.input_value("#schedule") == "warm-up, cosine"
+    name = "A  adaline, regression: α 1.2, v cosine:3.5:0.3:8, λ 0.8, from R 0.5, Q 0.25"
+    assert again.page.text_content("#pins .name") == name
+    again.page.select_option("#schedule", "constant")
+    again.until("document.querySelector('#steady .plot').data?.length > 0")
+    assert again.page.is_hidden("#rate-picture")
+
+
 def test_an_address_that_cannot_be_read_falls_back_to_the_defaults_with_a_note(opened):
     page = opened("alpha=junk&rule=magic&rate=1.5&colour=red&pin=rate%3Djunk")
     note = page.page.inner_text("#warning")
@@ -358,11 +403,16 @@ def test_an_order_has_its_theory_and_can_be_simulated(opened):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_narrow_windows_and_dark_rooms(opened, scheme):
-    page = opened(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    link = "task=regression&schedule=cosine"
+    page = opened(link, viewport={"width": 360, "height": 740}, color_scheme=scheme)
     assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     background = "getComputedStyle(document.body).backgroundColor"
     dark = page.page.evaluate(background) == "rgb(20, 23, 26)"
     assert dark == (scheme == "dark")
+    picture = page.page.locator("#rate-picture")
+    ink = picture.locator("polyline").evaluate("line => getComputedStyle(line).stroke")
+    assert ink == ("rgb(230, 228, 223)" if dark else "rgb(34, 38, 43)")
+    assert 200 < picture.bounding_box()["width"] < 360
     places = [page.page.locator(f).bounding_box()["y"] for f in ("#sliders", "#order", "#look")]
     assert places == sorted(places)  # curves are directly below the problem
     page.page.click("#theme")

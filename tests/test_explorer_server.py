@@ -315,7 +315,8 @@ def test_a_schedule_and_a_start_have_curves_but_no_steady_state():
     assert found["critical_rate"] == mp.critical_rate(view.problem)  # of a constant rate
     assert "relaxation" not in found
     assert steady(view)["note"] == "There is no steady state of a schedule: steps:0:1.5:2:0.3."
-    assert view.source == view.simulation  # of the activations
+    assert isinstance(view.sampler, mp.DMFT)  # Exact() samples at a constant rate only
+    assert isinstance(view.source, mp.DMFT)
     started = View.from_dict({"problem": {**PROBLEM, "start": {"R": 0.5, "Q": 1.0}}})
     plain = View.from_dict({"problem": PROBLEM})
     assert steady(started) == steady(plain)  # decay forgets the start

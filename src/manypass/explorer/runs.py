@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,15 @@ def curves(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     The work grows as the square of the time, so that the first quarter of a long run, computed
     roughly before the whole, costs little and shows something early.
     """
+    if view.end * fastest(view.problem) / COARSE > MANY:
+        quarter = view.times[: FEW // 2 + 1]  # they are squares
+        verbs.solve(view.problem, quarter, DMFT(rtol=ROUGH, memory=MEMORY), progress=better(tell))
+    found = verbs.solve(view.problem, view.times, view.theory, progress=better(tell))
+    return {"curves": plain(found)}, found
+
+
+def better(tell: Tell, names: Sequence[str] = ()) -> Callable[[xr.Dataset], None]:
+    """Return a watch that tells curves, or some of them, whenever their error has fallen."""
     least = math.inf
 
     def watch(so_far: xr.Dataset) -> None:
@@ -44,14 +53,10 @@ def curves(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
         if math.isinf(least) if alone else reached < least:
             least = least if alone else reached
             word = "first population" if alone else f"error {reached:.1%}, aim {RTOL:.0%}"
-            tell({"curves": plain(so_far), "word": word})
+            shown = so_far[list(names)] if names else so_far
+            tell({"curves": plain(shown), "word": word})
 
-    if view.end * fastest(view.problem) / COARSE > MANY:
-        quarter = view.times[: FEW // 2 + 1]  # they are squares
-        verbs.solve(view.problem, quarter, DMFT(rtol=ROUGH, memory=MEMORY), progress=watch)
-        least = math.inf
-    found = verbs.solve(view.problem, view.times, view.theory, progress=watch)
-    return {"curves": plain(found)}, found
+    return watch
 
 
 def training(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
@@ -59,11 +64,13 @@ def training(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     sampler = view.sampler
     if sampler is None:
         raise ValueError("this training error does not need sampling, or cannot be sampled")
+    names = ["Et", "Et_se"]
     if isinstance(sampler, Exact):
         few = verbs.solve(view.problem, view.sampled_times[::4], sampler)
-        tell({"curves": plain(few[["Et", "Et_se"]]), "word": "sampling E_t"})
-    found = verbs.solve(view.problem, view.sampled_times, sampler)
-    return {"curves": plain(found[["Et", "Et_se"]])}, found
+        tell({"curves": plain(few[names]), "word": "sampling E_t"})
+    watch = better(tell, names) if isinstance(sampler, DMFT) else False
+    found = verbs.solve(view.problem, view.sampled_times, sampler, progress=watch)
+    return {"curves": plain(found[names])}, found
 
 
 def steady(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:

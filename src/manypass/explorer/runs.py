@@ -54,7 +54,7 @@ def better(tell: Tell, names: Sequence[str] = ()) -> Callable[[xr.Dataset], None
             least = least if alone else reached
             word = "first population" if alone else f"error {reached:.1%}, aim {RTOL:.0%}"
             shown = so_far[list(names)] if names else so_far
-            tell({"curves": plain(shown), "word": word})
+            tell({"curves": plain(shown), "word": f"E_t: {word}" if names else word})
 
     return watch
 

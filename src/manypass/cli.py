@@ -21,6 +21,7 @@ from manypass.commands import (
     run_solve,
     run_steady,
     run_sweep,
+    run_worth,
 )
 from manypass.flags import fail, method_flags, problem_flags, seed_flag
 
@@ -172,6 +173,17 @@ def parser() -> Parser:
     who.add_argument(
         "--slurm", type=int, metavar="JOBS", help="Slurm jobs, with the plan's table [slurm]"
     )
+
+    text = "What repeated data are worth: fresh examples that give the error of several passes."
+    many = command("worth", run_worth, text, parents=given)
+    many.add_argument(
+        "--passes", default="1,2,4,8,16,32,64", help="numbers of passes (default: %(default)s)"
+    )
+    many.add_argument(
+        "--tuned", action="store_true", help="each at its own best rate and decay: some minutes"
+    )
+    many.add_argument("--out", help="write the numbers as .nc, .csv or .json")
+    many.add_argument("--plot", metavar="FILE", help="draw them: .png, .pdf or .svg")
 
     text = "The best rate, decay, passes and averaging window for your own data."
     advice = command("advise", run_advise, text, parents=given)

@@ -129,6 +129,26 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
             print(f"slow mode = {verbs.slow_mode(problem):.6f}")
 
 
+def run_worth(arguments: argparse.Namespace) -> None:
+    """Print, save and draw what repeated data are worth."""
+    check_suffix("--out", arguments.out, TABLES)
+    check_suffix("--plot", arguments.plot, PICTURES)
+    from manypass.worth import effective_data
+
+    passes = read_times(arguments.passes, "passes")
+    found = effective_data(read_problem(arguments), passes, tuned=arguments.tuned)
+    with saved_after(found, arguments.out):
+        columns = [str(name) for name in ("passes", *found.data_vars) if name != "R_star"]
+        print("".join(f"{name:>16}" for name in columns))
+        for row in zip(*(found[name].values for name in columns), strict=True):
+            print("".join(f"{value:16.6g}" for value in row))
+        print(f"R* = {float(found.R_star):.4g}")
+    if arguments.plot:
+        from manypass import plot
+
+        plot.save_figure(plot.worth(found).figure, arguments.plot)
+
+
 def run_advise(arguments: argparse.Namespace) -> None:
     """Print and save advice; without a rate, that of half the critical one is the start."""
     check_suffix("--out", arguments.out, TABLES)

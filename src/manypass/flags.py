@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from manypass.checks import Array
     from manypass.problem import Problem
 
-DATA_FLAGS = ("alpha", "task", "noise")
+DATA_FLAGS = ("alpha", "task", "noise", "inputs")
 TIDY_FLAGS = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
 FILE_ONLY = ("target", "test", "standardize", "intercept", *TIDY_FLAGS)
 FILE_FLAGS = ("path", "task", *FILE_ONLY)
@@ -63,7 +63,9 @@ def problem_flags() -> argparse.ArgumentParser:
         "--rule",
         help="adaline (default), hebbian, adatron, perceptron, logistic or huber",
     )
-    group.add_argument("--alpha", type=float, help="examples per weight, p/N")
+    group.add_argument(
+        "--alpha", type=float, help="examples per weight, p/N; inf: a fresh one in every step"
+    )
     group.add_argument(
         "--rate",
         type=_number,
@@ -99,6 +101,11 @@ def problem_flags() -> argparse.ArgumentParser:
     )
     group.add_argument("--task", help="classification (default) or regression")
     group.add_argument("--noise", type=float, help="noise in the targets, epsilon (default: 0)")
+    group.add_argument(
+        "--inputs",
+        help="isotropic (default), or correlated: powerlaw:EXPONENT:TEACHER:CUTOFF; tables of "
+        "blocks and eigenvalues go into a file",
+    )
     group.add_argument("--temperature", type=float, help="dynamical noise T (default: 0)")
     group.add_argument("--mode", help="online (default) or batch")
     group.add_argument(
@@ -278,7 +285,7 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
     own = arguments.path is not None or (isinstance(data, dict) and "path" in data)
     if own and not (isinstance(data, dict) and "path" in data):
         data = {}  # a file of examples instead of the file's teacher
-    for flag in ("alpha", "noise") if own else FILE_ONLY:
+    for flag in ("alpha", "noise", "inputs") if own else FILE_ONLY:
         if (value := getattr(arguments, flag)) is not None:
             why = "describes a teacher, not --data" if own else "needs --data"
             raise ValueError(f"--{flag.replace('_', '-')} (got {value!r}) {why}")
@@ -310,7 +317,7 @@ def describe(problem: Problem) -> None:
         print(re.sub("`(positive|task)`", r"--\1", summary), file=sys.stderr)
 
 
-def read_times(text: str) -> Array:
+def read_times(text: str, name: str = "times") -> Array:
     """Read times from first:last:count or t1,t2,..."""
     import numpy as np
 
@@ -323,7 +330,7 @@ def read_times(text: str) -> Array:
         return np.array([float(part) for part in text.split(",")])
     except ValueError:
         raise ValueError(
-            f"`times` must be t1,t2,... or first:last:count with at most {MOST_TIMES} times, "
+            f"`{name}` must be t1,t2,... or first:last:count with at most {MOST_TIMES} of them, "
             f"got {text!r}"
         ) from None
 

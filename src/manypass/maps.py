@@ -14,6 +14,7 @@ from matplotlib.ticker import FixedLocator, NullFormatter
 
 from manypass import orders, results, verbs
 
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000")
 NAMES = {"rate": "$v$", "decay": r"$\lambda$", "alpha": r"$\alpha$", "noise": r"$\epsilon$"}
 NAMES |= {"temperature": "$T$", "window": r"$\tau$", "kappa": r"$\kappa$", "t": "$t$"}
 NAMES |= {"batch_share": r"$\beta$"}
@@ -116,6 +117,44 @@ def lines(
     if others:
         longest = max(map(len, ax.get_legend_handles_labels()[1]))
         legend_above(ax, 2 if longest > 18 else 3)
+    return ax
+
+
+def worth(*found: xr.Dataset, ax: Axes | None = None) -> Axes:
+    """Draw what repeated data are worth against the number of passes, and the fits, dashed.
+
+    Parameters
+    ----------
+    *found : xarray.Dataset
+        What `effective_data` returned.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if not found or not all("effective_data" in getattr(one, "data_vars", ()) for one in found):
+        raise ValueError("`found` must be datasets from effective_data()")
+    from manypass.plot import axes_of
+
+    ax = axes_of(ax)
+    every = np.concatenate([one.passes.values for one in found])
+    ends = np.array([every.min(), every.max()])
+    ax.plot(ends, ends, color="0.7", lw=0.8, label="fresh data")
+    for one, colour in zip(found, COLOURS * len(found), strict=False):
+        data = results.problem_of(one).data
+        order = results.problem_of(one).sequence
+        label = rf"$\alpha={data.alpha:g}$" + ("" if order == "replacement" else f", {order}")
+        known = np.isfinite(one.effective_data.values)
+        k, D = one.passes.values[known], one.effective_data.values[known]
+        ax.plot(k, D, "o-", color=colour, lw=1.1, ms=3.5, mfc="white", label=label)
+        ax.plot(k, one.fit.values[known], "--", color=colour, lw=0.8)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("passes")
+    ax.set_ylabel("worth in fresh data")
+    legend_above(ax, 3)
     return ax
 
 

@@ -18,8 +18,9 @@ from manypass import checks, files, rate_panel, verbs
 from manypass.maps import NAMES, legend_above, value_label
 from manypass.maps import heatmap as heatmap
 from manypass.maps import lines as lines
+from manypass.maps import worth as worth
 
-__all__ = ["activations", "curves", "heatmap", "lines", "overview", "save_figure"]
+__all__ = ["activations", "curves", "heatmap", "lines", "overview", "save_figure", "worth"]
 
 SYMBOLS = {
     "R": r"$R(t)$",

@@ -317,6 +317,12 @@ def test_a_schedule_and_a_start_have_curves_a_picture_and_words(opened):
     assert again.page.input_value("#schedule") == "warm-up, cosine"
     name = "A  adaline, regression: α 1.2, v cosine:3.5:0.3:8, λ 0.8, from R 0.5, Q 0.25"
     assert again.page.text_content("#pins .name") == name
+    scale = "document.querySelector('#order .plot')._fullLayout.yaxis.type"
+    assert again.page.evaluate(scale) == "linear"
+    again.page.select_option("#schedule", "step")  # above v_c all the time
+    again.move("rate", 5)
+    again.until(f"{scale} === 'log'")
+    again.move("rate", 1)
     again.page.select_option("#schedule", "constant")
     again.until("document.querySelector('#steady .plot').data?.length > 0")
     assert again.page.is_hidden("#rate-picture")

@@ -395,12 +395,17 @@ def test_code_gives_the_same_problem_and_times(rule, task, more):
     decay=st.floats(0, 3),
     noise=st.floats(0, 3),
     temperature=st.floats(0, 2),
+    schedule=st.sampled_from([None, "cosine:{}:0:2", "warmup:1:inverse:{}:2", "steps:0:{}:3:0.1"]),
+    start=st.sampled_from([None, {"R": 0.5, "Q": 1.0}]),
 )
 def test_every_slider_position_has_an_answer(
-    rule, task, mode, alpha, rate, decay, noise, temperature
+    rule, task, mode, alpha, rate, decay, noise, temperature, schedule, start
 ):
     data = {"alpha": alpha, "task": task, "noise": noise}
+    if schedule and rule == "adaline":  # of Hebbian learning it takes a second
+        rate = schedule.format(rate)
     problem = {"data": data, "rule": rule, "rate": rate, "mode": mode, "temperature": temperature}
+    problem["start"] = start
     view = View.from_dict({"problem": {**problem, "decay": decay if decay > 1e-12 else 0.0}})
     for answer in (curves(view), steady(view)):
         json.dumps(answer, allow_nan=False)

@@ -13,7 +13,7 @@ import {
 } from "./state.js";
 import { byId, tell } from "./tell.js";
 import * as tools from "./tools.js";
-import { isGrowing, warningOf } from "./warning.js";
+import { isGrowing, isLarge, warningOf } from "./warning.js";
 
 let state = DEFAULTS;
 let note = ""; // on the address; lasts until the first change
@@ -65,7 +65,8 @@ function pictureOf(card) {
   const names = { order: ["R", "Q", "F2"], errors: ["Eg", "Et"] }[card];
   if (!names) return pictures[card](shown, state);
   return pictures.timeCurves(
-    names, shown, pins.pictures(state), state, card === "order" && isGrowing(state, said),
+    names, shown, pins.pictures(state), state,
+    card === "order" && (isGrowing(state, said) || isLarge(shown)),
   );
 }
 

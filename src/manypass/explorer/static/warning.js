@@ -1,9 +1,12 @@
 // What has to be said in words: no theory, no steady state, weights that grow.
 
-/** Whether learning diverges, as far as the exact theory knows. */
+/** Whether learning at a constant rate diverges, as far as the exact theory knows. */
 export const isGrowing = (state, { critical_rate: limit, rate }) => (
   Boolean(limit) && !rate && state.rate >= limit
 );
+
+/** Whether weights become so large on the way that only a logarithm shows them. */
+export const isLarge = ({ curves }) => Math.max(0, ...(curves?.Q ?? [])) > 1000;
 
 export function warningOf(state, said, shown) {
   if (said.note) return `${said.note}. Here: press Simulate.`;

@@ -55,7 +55,7 @@ def test_the_numbers_in_comments_are_what_comes_out(session):
                 float(value), float(told[0]), atol=0.51 * 10.0 ** -len(told[1]), err_msg=source
             )
             checked += 1
-    assert checked == 8
+    assert checked == 9
 
 
 def shell_commands():

@@ -35,8 +35,8 @@ def mistaken(view, tell):
     return 1 / 0
 
 
-def main(connection):
+def main(connection, nice):
     runs = {f.__name__: f for f in (endless, deaf, brief, mistaken)}
-    sys.modules["manypass.explorer.runs"] = SimpleNamespace(RUNS=runs)
+    sys.modules["manypass.explorer.runs"] = SimpleNamespace(JOBS=runs)
     sys.modules["manypass.explorer"].runs = sys.modules["manypass.explorer.runs"]
-    worker.main(connection)
+    worker.main(connection, nice)

@@ -15,11 +15,13 @@ import tomllib
 
 import light_worker
 import numpy as np
+import psutil
 import pytest
 import xarray as xr
 from every_rule import RULES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_sweeps import wait_for
 
 import manypass as mp
 from manypass.explorer import pool as pools
@@ -41,7 +43,16 @@ HOST = "127.0.0.1:8642"
 
 @pytest.fixture(scope="module")
 def app():
-    return application(8642, pools.Pool())
+    both = pools.Pool(), pools.Pool()
+    served = application(8642, *both)
+
+    async def close():
+        for pool in both:
+            pool.close()
+
+    with asyncio.Runner() as runner:
+        yield lambda *request: runner.run(served(*request))
+        runner.run(close())
 
 
 def ask(app, path, body, **headers):
@@ -57,15 +68,15 @@ def ask(app, path, body, **headers):
     }
     messages = []
 
-    incoming = iter([{"type": "http.request", "body": b"" if body is None else raw}])
+    incoming = [{"type": "http.request", "body": b"" if body is None else raw}]
 
     async def receive():
-        return next(incoming, {"type": "http.disconnect"})
+        return incoming.pop() if incoming else await asyncio.Event().wait()  # it does not leave
 
     async def send(message):
         messages.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    app(scope, receive, send)
     text = b"".join(message.get("body", b"") for message in messages[1:])
     return messages[0]["status"], json.loads(text) if text[:1] == b"{" else text, messages[0]
 
@@ -472,6 +483,40 @@ def test_half_a_request_is_hung_up_on_in_silence():
         server.send_signal(signal.SIGINT)
         rest, _ = server.communicate(timeout=20)
         whole.close()
+    assert (rest, server.returncode) == ("\n", 0)
+
+
+def test_an_answer_that_nobody_waits_for_is_dropped_and_ctrl_c_waits_for_none():
+    command = [sys.executable, "-m", "manypass", "explore", "--port", "0", "--no-browser"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, **streams, text=True) as server, contextlib.ExitStack() as kept:
+        kept.callback(server.kill)
+        port = int(re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
+
+        def ask(**problem):
+            made = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            body = json.dumps({"view": {"problem": {**PROBLEM, **problem}}, "want": "steady"})
+            made.request("POST", "/answer", body, {"Content-Type": "application/json"})
+            return made
+
+        def busy(seconds=0.2):
+            everyone = [psutil.Process(server.pid), *psutil.Process(server.pid).children()]
+            before = [sum(process.cpu_times()[:2]) for process in everyone]
+            time.sleep(seconds)
+            return sum(sum(p.cpu_times()[:2]) for p in everyone) - sum(before) > seconds / 10
+
+        with contextlib.closing(ask(rule="hebbian")) as quick:
+            assert quick.getresponse().status == 200  # all have started
+        wait_for(lambda: not busy())
+        slow = ask(sequence="fixed")  # for many seconds
+        wait_for(busy)
+        slow.close()
+        wait_for(lambda: not busy(), pools.GRACE)
+        with contextlib.closing(ask(sequence="fixed")):
+            wait_for(busy)
+            server.send_signal(signal.SIGINT)
+            server.send_signal(signal.SIGINT)
+            rest, _ = server.communicate(timeout=10)
     assert (rest, server.returncode) == ("\n", 0)
 
 

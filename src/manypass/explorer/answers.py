@@ -53,7 +53,7 @@ def curves(view: View) -> dict[str, Any]:
     if view.too_long:
         return answer | {"note": view.too_long, "runs": []}
     if view.linear:
-        answer["curves"] = plain(verbs.solve(view.problem, view.times, view.theory))
+        answer["curves"] = plain(solved(view))
         limit = verbs.critical_rate(view.problem)
         answer["critical_rate"] = limit if math.isfinite(limit) else None
         order = view.problem.sequence
@@ -127,6 +127,16 @@ def steady(view: View) -> dict[str, Any]:
     return answer | {"critical_rate": limit if math.isfinite(limit) else None}
 
 
+def solved(view: View) -> xr.Dataset:
+    """Return the numbers behind the exact curves."""
+    return verbs.solve(view.problem, view.times, view.theory)
+
+
+def settled(view: View) -> xr.Dataset:
+    """Return the numbers behind the steady states against the rate."""
+    return against_rate(verbs.steady_state, view.lasting, rates(view))
+
+
 def relaxation(problem: Problem) -> dict[str, Any]:
     """Rates at which force fluctuations relax: the band 2v(λ + h) and the collective mode."""
     v, decay = problem.rate, problem.decay
@@ -147,3 +157,4 @@ def relaxation(problem: Problem) -> dict[str, Any]:
 
 
 ANSWERS = {"curves": curves, "steady": steady}
+NUMBERS = {"curves": solved, "steady": settled}

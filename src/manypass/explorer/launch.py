@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import logging
 import socket
 import threading
 import webbrowser
 
 from manypass import checks
+from manypass.explorer.worker import begin, main
 
 HOST = "127.0.0.1"
 PORT = 8642
@@ -44,6 +46,7 @@ def explore(port: int | None = None, *, browser: bool = True) -> None:
         Open the page in the browser.
     """
     opened = listen(port)  # before the long imports: a port in use is said at once
+    begun = begin(main, 0)  # it imports what we import, beside us
     import uvicorn
 
     from manypass.explorer.patience import Patient
@@ -59,13 +62,16 @@ def explore(port: int | None = None, *, browser: bool = True) -> None:
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            pool.close()  # else open streams would be waited for
+            for pool in pools:  # else open streams would be waited for
+                pool.close()
+            # One who still reads is cut off: what his request says to that is not for the terminal.
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
             await super().shutdown(sockets)
 
-    pool = Pool()
+    pools = Pool(0, begun), Pool(nice=5)  # quick answers come before long runs
     address = f"http://{HOST}:{opened.getsockname()[1]}/"
     config = uvicorn.Config(
-        application(opened.getsockname()[1], pool),
+        application(opened.getsockname()[1], *pools),
         http=Patient,
         log_level="error",
         timeout_graceful_shutdown=1,

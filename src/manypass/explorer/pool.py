@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import multiprocessing
 import os
 import threading
 from collections import Counter, OrderedDict
@@ -13,8 +12,7 @@ from typing import Any
 import xarray as xr
 
 from manypass.explorer.view import View
-from manypass.explorer.worker import DROP, main
-from manypass.starting import unheard
+from manypass.explorer.worker import DROP, Begun, begin, main
 
 WORKERS = 3
 RUNNING = 2  # runs of one browser at a time: a worker is left for another
@@ -37,6 +35,13 @@ class Ticket:
         self.client, self.key, self.wanted = client, key, True
         self.messages: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
+    async def last(self) -> dict[str, Any]:
+        """Wait for the last message."""
+        last: dict[str, Any] = {}
+        while (message := await self.messages.get()) is not None:
+            last = message
+        return last
+
     def end(self, message: dict[str, Any]) -> None:
         """Deliver the last message."""
         self.messages.put_nowait(message)
@@ -47,12 +52,8 @@ class Hand:
     """A worker process, what it is doing, and a thread that listens to it."""
 
     def __init__(self, pool: Pool) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=main, args=(theirs,), daemon=True)
-        with unheard():
-            self.process.start()
-        theirs.close()
+        begun, pool.begun = pool.begun, None
+        self.process, self.connection = begun or begin(main, pool.nice)
         self.ready = False  # not before it says so: a signal would end it
         self.ticket: Ticket | None = None
         self.timer: asyncio.TimerHandle | None = None
@@ -77,10 +78,18 @@ class Hand:
 
 
 class Pool:
-    """Hands out runs: to the browser with the fewest first, to each no more than its share."""
+    """Hands out runs: to the browser with the fewest first, to each no more than its share.
 
-    def __init__(self) -> None:
-        self.open = True
+    Parameters
+    ----------
+    nice : int
+        How much its workers let other processes go first.
+    begun : tuple, optional
+        The first worker, if it has begun already.
+    """
+
+    def __init__(self, nice: int = 0, begun: Begun | None = None) -> None:
+        self.nice, self.begun, self.open = nice, begun, True
         self.hands: list[Hand] = []
         self.waiting: list[Ticket] = []
         self.results: OrderedDict[Key, tuple[dict[str, Any], xr.Dataset]] = OrderedDict()

@@ -1,4 +1,4 @@
-"""Work that takes longer than a moment; each run tells what it has so far."""
+"""Work for other processes: runs that tell what they have so far, and answers that come at once."""
 
 from __future__ import annotations
 
@@ -16,12 +16,21 @@ from manypass.cavity.activations import activations as seen_activations
 from manypass.cavity.method import COARSE, DMFT
 from manypass.cavity.settling import NotSettledError, fastest
 from manypass.exact.method import Exact
-from manypass.explorer.answers import RATES, against_rate, plain, rates, sampled_rates
+from manypass.explorer.answers import (
+    ANSWERS,
+    NUMBERS,
+    RATES,
+    against_rate,
+    plain,
+    rates,
+    sampled_rates,
+)
 from manypass.explorer.view import FEW, MEMORY, RTOL, SAMPLES, SEEN, View
 from manypass.simulation.method import Simulation
 
 Tell = Callable[[dict[str, Any]], None]
 Run = Callable[[View, Tell], tuple[dict[str, Any], xr.Dataset]]
+Job = Callable[[View, Tell], tuple[dict[str, Any], xr.Dataset | None]]
 PAUSE = 0.1  # seconds between two words of a simulation
 MANY = 100  # time steps from which on the first quarter is computed first
 ROUGH = 0.1  # accuracy of that quarter
@@ -145,6 +154,14 @@ def simulation(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     return {"simulation": plain(found), "word": f"{view.samples} networks"}, found
 
 
+def _answer(of: Callable[[View], dict[str, Any]]) -> Job:
+    return lambda view, tell: ({"answer": of(view)}, None)
+
+
+def _numbers(of: Callable[[View], xr.Dataset]) -> Job:
+    return lambda view, tell: ({}, of(view))
+
+
 def _joined(parts: list[xr.Dataset]) -> xr.Dataset:
     return xr.concat(parts, "rate", data_vars="all", coords="minimal", compat="override").sortby(
         "rate"
@@ -180,4 +197,9 @@ RUNS: dict[str, Run] = {
     "sweep": sweep,
     "activations": activations,
     "simulation": simulation,
+}
+JOBS: dict[str, Job] = {
+    **RUNS,
+    **{f"answer {want}": _answer(of) for want, of in ANSWERS.items()},
+    **{f"data {kind}": _numbers(of) for kind, of in NUMBERS.items()},
 }

@@ -7,12 +7,10 @@ import contextlib
 import json
 import secrets
 import tempfile
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
 import xarray as xr
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -20,18 +18,16 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
-from threadpoolctl import threadpool_limits
 
-from manypass import checks, results, verbs
-from manypass.explorer.answers import ANSWERS, against_rate, rates
+from manypass import checks, results
+from manypass.explorer.answers import ANSWERS, NUMBERS
 from manypass.explorer.guard import Guard
-from manypass.explorer.pool import BusyError, Pool, Ticket
+from manypass.explorer.pool import SPARE, BusyError, Pool, Ticket
 from manypass.explorer.runs import RUNS
 from manypass.explorer.view import View
 
 STATIC = Path(__file__).parent / "static"
 LARGEST = 10_000  # bytes of a request
-AT_ONCE = 8  # quick answers of one browser that may be on their way
 FILES = {"csv": "text/csv; charset=utf-8", "nc": "application/x-netcdf"}
 COOKIE = "manypass-browser"
 
@@ -82,18 +78,34 @@ def polite(serve: Callable[[Request], Any]) -> Callable[[Request], Any]:
     return served
 
 
+async def while_heard(
+    receive: Receive, pool: Pool, ticket: Ticket, work: Coroutine[Any, Any, Any]
+) -> Any:
+    """Return what comes of this, or its error; the run is dropped when the browser leaves."""
+
+    async def left() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    tasks = [asyncio.create_task(work), asyncio.create_task(left())]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        pool.cancel(ticket)
+        for task in tasks:
+            task.cancel()
+        found, _ = await asyncio.gather(*tasks, return_exceptions=True)
+    return found
+
+
 class Stream:
-    """Messages of a run, one JSON object a line; the run is dropped when the browser leaves."""
+    """Messages of a run, one JSON object a line."""
 
     def __init__(self, pool: Pool, ticket: Ticket) -> None:
         self.pool, self.ticket = pool, ticket
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send what comes until it ends or nobody listens."""
-
-        async def left() -> None:
-            while (await receive())["type"] != "http.disconnect":
-                pass
 
         async def tell() -> None:
             headers = [(b"content-type", b"application/x-ndjson")]
@@ -103,15 +115,7 @@ class Stream:
                 await send({"type": "http.response.body", "body": line, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
 
-        tasks = [asyncio.create_task(tell()), asyncio.create_task(left())]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self.pool.cancel(self.ticket)
-            for task in tasks:
-                task.cancel()
-            with contextlib.suppress(OSError):  # the connection broke while we were sending
-                await asyncio.gather(*tasks, return_exceptions=True)
+        await while_heard(receive, self.pool, self.ticket, tell())
 
 
 def as_file(result: xr.Dataset, suffix: str) -> bytes:
@@ -122,34 +126,31 @@ def as_file(result: xr.Dataset, suffix: str) -> bytes:
         return path.read_bytes()
 
 
-def dataset(pool: Pool, kind: str, view: View) -> xr.Dataset:
-    """Return the numbers behind a picture: computed at once, or those of a finished run."""
-    checks.choice("kind", kind, RUNS)
-    if kind == "curves" and view.too_long:
-        raise ValueError(view.too_long)
-    if kind == "curves" and view.linear:
-        return verbs.solve(view.problem, view.times, view.theory)
-    if kind == "steady" and not view.samples_steady_state and view.linear:
-        return against_rate(verbs.steady_state, view.lasting, rates(view))
-    found = pool.result(kind, view)
-    if found is None:
-        raise RefusedError(409, f"the run {kind!r} of this view is not finished: wait for it")
-    return found
+def application(port: int, quick: Pool, pool: Pool) -> Guard:
+    """Build the server on a port of this machine; one pool answers quickly, one does long runs."""
 
+    async def quickly(request: Request, kind: str, view: View) -> dict[str, Any]:
+        ticket = quick.submit(client(request), kind, view)
+        last = await while_heard(request.receive, quick, ticket, ticket.last())
+        if not isinstance(last, dict):
+            raise ClientDisconnect
+        if "error" in last:
+            raise ValueError(last["error"])
+        return last
 
-def application(port: int, pool: Pool) -> Guard:
-    """Build the server that answers on a port of this machine and lets this pool work."""
-    pending = Counter[str]()
-
-    async def quickly(request: Request, work: Callable[[], Any]) -> Any:
-        name = client(request)
-        if pending[name] >= AT_ONCE:
-            raise RefusedError(429, "this browser asks too much at once")
-        pending[name] += 1
-        try:
-            return await anyio.to_thread.run_sync(work)
-        finally:
-            pending[name] -= 1
+    async def numbers(request: Request, kind: str, view: View) -> xr.Dataset:
+        checks.choice("kind", kind, RUNS)
+        if kind == "curves" and view.too_long:
+            raise ValueError(view.too_long)
+        sampled = kind == "steady" and view.samples_steady_state
+        if kind in NUMBERS and view.linear and not sampled:
+            await quickly(request, f"data {kind}", view)
+            found = quick.result(f"data {kind}", view)
+        else:
+            found = pool.result(kind, view)
+        if found is None:
+            raise RefusedError(409, f"the run {kind!r} of this view is not finished: wait for it")
+        return found
 
     async def page(request: Request) -> Response:
         response = FileResponse(STATIC / "index.html")
@@ -161,8 +162,8 @@ def application(port: int, pool: Pool) -> Guard:
     async def answer(request: Request) -> Response:
         asked = await read(request, "want")
         view = View.from_dict(asked["view"])
-        work = ANSWERS[checks.choice("want", asked["want"], ANSWERS)]
-        return JSONResponse(await quickly(request, lambda: work(view)))
+        want = checks.choice("want", asked["want"], ANSWERS)
+        return JSONResponse((await quickly(request, f"answer {want}", view))["answer"])
 
     async def run(request: Request) -> Response | Stream:
         asked = await read(request, "kind")
@@ -174,17 +175,18 @@ def application(port: int, pool: Pool) -> Guard:
         asked = await read(request, "kind", "format")
         view = View.from_dict(asked["view"])
         suffix = checks.choice("format", asked["format"], FILES)
-        body = await quickly(request, lambda: as_file(dataset(pool, asked["kind"], view), suffix))
+        found = await numbers(request, asked["kind"], view)
+        body = await asyncio.to_thread(as_file, found, suffix)
         name = f'attachment; filename="manypass-{asked["kind"]}.{suffix}"'
         return Response(body, media_type=FILES[suffix], headers={"content-disposition": name})
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        # Matrices are small: a second thread costs ten times what it gains on a busy machine.
-        with threadpool_limits(1):
-            pool.start()
-            yield
-            pool.close()
+        quick.start()
+        asyncio.get_running_loop().call_later(SPARE, pool.start)  # not beside the first answer
+        yield
+        for each in (quick, pool):
+            each.close()
 
     routes = [
         Route("/", page),

@@ -1,17 +1,23 @@
-"""One process that does one long run at a time, and can be told to drop it."""
+"""One process that does one run or answer at a time, and can be told to drop it."""
 
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any
 
+from manypass.starting import unheard
+
 DROP = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else signal.SIGINT
+Begun = tuple[BaseProcess, Connection]
 
 
 class DroppedError(BaseException):
@@ -41,14 +47,14 @@ class Worker:
 
     def work(self, kind: str, view: Any) -> tuple[Any, ...]:
         """Return the last message of a run: its result, or what went wrong."""
-        from manypass.explorer.runs import RUNS
+        from manypass.explorer.runs import JOBS
 
         self.dropped = False
         try:
             with warnings.catch_warnings(record=True) as notes:
                 warnings.simplefilter("always", UserWarning)
                 self.running = True
-                told, found = RUNS[kind](view, lambda message: self.send("so far", message))
+                told, found = JOBS[kind](view, lambda message: self.send("so far", message))
             texts = [str(note.message) for note in notes if note.category is UserWarning]
             return "end", {**told, "done": True, "note": " ".join(texts)}, found
         except DroppedError:
@@ -67,8 +73,8 @@ def mind_no_drop(lost: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(lost)
 
 
-def main(connection: Connection) -> None:
-    """Work until the other side hangs up."""
+def main(connection: Connection, nice: int) -> None:
+    """Work until the other side hangs up; the nicer, the more others come first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which hangs up
     worker = Worker(connection)
     signal.signal(DROP, worker.drop)
@@ -78,7 +84,8 @@ def main(connection: Connection) -> None:
     from manypass.explorer import runs  # noqa: F401  the long import, while nobody waits
 
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(5)  # quick answers, and workers that are still starting, come first
+        os.nice(nice)  # not before it has started
+    # Matrices are small: a second thread costs ten times what it gains on a busy machine.
     with threadpool_limits(1), contextlib.suppress(EOFError, OSError):
         connection.send(("ready",))
         while True:
@@ -89,3 +96,14 @@ def main(connection: Connection) -> None:
                 last = "end", {"dropped": True}, None
                 worker.running = False
             connection.send(last)
+
+
+def begin(main: Callable[[Connection, int], None], nice: int) -> Begun:
+    """Start a worker; it says when it is ready, seconds later."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=main, args=(theirs, nice), daemon=True)
+    with unheard():
+        process.start()
+    theirs.close()
+    return process, ours

@@ -146,7 +146,9 @@ def run_worth(arguments: argparse.Namespace) -> None:
     if arguments.plot:
         from manypass import plot
 
-        plot.save_figure(plot.worth(found).figure, arguments.plot)
+        figure, (ax,) = plot.new_figure(1)
+        plot.worth(found, ax=ax)
+        plot.save_figure(figure, arguments.plot)
 
 
 def run_advise(arguments: argparse.Namespace) -> None:

@@ -122,7 +122,7 @@ def best_error(problem: Problem, time: float) -> tuple[float, float, float]:
     starts = [np.log([v, decay]) for v in (0.1, 0.5, 1.0) for decay in (1e-4, 0.02, 0.3)]
     first = min(starts, key=error)
     simplex = first + np.array([[0, 0], [0.5, 0], [0, 0.8]])
-    options = {"xatol": 1e-3, "fatol": 1e-9, "initial_simplex": simplex, "maxfev": 120}
+    options: Any = {"xatol": 1e-3, "fatol": 1e-9, "initial_simplex": simplex, "maxfev": 120}
     found = scipy.optimize.minimize(error, first, method="Nelder-Mead", options=options)
     rate, decay = np.exp(np.clip(found.x, *np.log([RATES, DECAYS]).T))
     return float(found.fun), float(rate), float(decay)

@@ -162,6 +162,14 @@ def test_problems_with_inputs_come_back_from_their_dict(given):
     assert hash(asked) == hash(mp.Problem.from_dict(asked.to_dict()))
 
 
+def test_laws_may_come_as_arrays():
+    same = inputs.Eigenvalues([1.0, 2.0], [1.0, 0.0])
+    assert inputs.Eigenvalues(np.array([1, 2]), np.array([1, 0])) == same
+    assert inputs.Blocks(np.array([1.0, 2.0])) == inputs.Blocks([1.0, 2.0])
+    with pytest.raises(ValueError, match="`X` is zero everywhere"):
+        mp.inputs_of(np.zeros((9, 2)), np.ones(9))
+
+
 def test_no_epochs_of_fresh_examples():
     with pytest.raises(ValueError, match="`alpha` = inf has no epochs"):
         problem(None, math.inf, sequence="reshuffled")

@@ -202,7 +202,8 @@ class Eigenvalues(Inputs):
 
     def __post_init__(self) -> None:
         mu = _positive("mu", self.mu, None)
-        power = _positive("power", self.power or mu, len(mu), or_zero=True)
+        power = mu if self.power is None else self.power
+        power = _positive("power", power, len(mu), or_zero=True)
         object.__setattr__(self, "mu", mu)
         object.__setattr__(self, "power", power)
 
@@ -270,6 +271,8 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     y = np.asarray(y, float)
     if X.ndim != 2 or y.shape != X.shape[:1] or not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise ValueError(f"`X` must be p × N finite numbers and `y` p, got {X.shape}, {y.shape}")
+    if not X.any() or not y.any():
+        raise ValueError(f"`{'y' if X.any() else 'X'}` is zero everywhere: there is no law to find")
     mu, V = np.linalg.eigh(X.T @ X / len(X))
     kept = mu > 1e-12 * mu[-1]
     mu, V = mu[kept], V[:, kept]

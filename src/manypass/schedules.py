@@ -346,7 +346,10 @@ def read(name: str, value: Any, low: float = 0.0, *, or_zero: bool = False) -> A
             )
         raise ValueError(f"`{name}` must be a number, or {FORMS}, got {value!r}")
     if callable(value) and not isinstance(value, type):
-        return Function(value)
+        try:
+            return Function(value)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"`{name}` must be a function of the time t: {error}") from None
     return checks.number(name, value, low, LARGEST, or_zero=or_zero)
 
 

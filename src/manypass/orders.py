@@ -37,6 +37,7 @@ class Served(NamedTuple):
 
 EVERYTHING = Served(*6 * (SEQUENCES,), sizes=True, momentum=True)
 ON_DATA = ("replacement", "reshuffled")
+RELAXING = ("replacement", "reshuffled")
 
 # Who is not here draws with replacement, one example at a time, at a constant rate, from J = 0.
 # A key is a method (its curves), a method's other answer ("Exact.steady_state"), "Exact on a
@@ -55,7 +56,7 @@ SERVED = {
         SEQUENCES, SEQUENCES, (), (), SEQUENCES, SEQUENCES, inputs=True, fresh=True
     ),
     "slow_mode": Served(
-        ("replacement", "reshuffled"), ("replacement", "reshuffled"), inputs=True, fresh=True
+        RELAXING, RELAXING, started=RELAXING, started_batches=RELAXING, inputs=True, fresh=True
     ),
     "Exact on a Dataset": Served(
         ON_DATA,

@@ -58,9 +58,8 @@ def curves(view: View) -> dict[str, Any]:
         answer["critical_rate"] = limit if math.isfinite(limit) else None
         order = view.problem.sequence
         if order == "replacement" and not view.problem.scheduled:  # epochs have maps, not modes
-            asked = view.problem.replace(start=None)  # modes relax from anywhere
-            answer["relaxation"] = relaxation(asked)
-            answer["slow_mode"] = verbs.slow_mode(asked)
+            answer["relaxation"] = relaxation(view.problem)
+            answer["slow_mode"] = verbs.slow_mode(view.problem)
         return answer
     refusal = view.theory.refusal(view.problem)
     return answer | ({"note": refusal} if refusal else {"runs": ["curves"]})

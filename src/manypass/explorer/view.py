@@ -11,9 +11,10 @@ from manypass import checks, orders
 from manypass.cavity.method import DMFT
 from manypass.checks import Array
 from manypass.exact.method import Exact
-from manypass.problem import TEACHER_FIELDS, Problem
+from manypass.problem import Problem
 from manypass.simulation.method import Simulation
 
+DATA = ("alpha", "task", "noise")  # of a teacher: other inputs have other pictures
 LATEST = 1000.0  # last time that the page may ask for
 POINTS = {"adaline": 241, "hebbian": 61}  # of exact curves: all of them at once
 FEW = 81  # points of a curve that takes long
@@ -173,7 +174,7 @@ def _problem(entries: Any) -> Problem:
         raise ValueError(f"`problem` must be a table with `data`, got {entries!r:.80}")
     data = entries.get("data")
     for key in data if isinstance(data, dict) else ():
-        if key not in TEACHER_FIELDS:
-            allowed = ", ".join(TEACHER_FIELDS)
+        if key not in DATA:
+            allowed = ", ".join(DATA)
             raise ValueError(f"`{key!s:.40}` is not a field of data on the page: it has {allowed}")
     return Problem.from_dict(entries)

@@ -1,10 +1,12 @@
 """Sweeps on real processes: kills, interrupts, and the same numbers."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -74,6 +76,22 @@ def test_ctrl_c_and_sigterm_say_how_to_go_on(started, kill, sent, code):
     assert "points are finished and kept in run: sweep again to go on" in errors
     number = int(errors.split("interrupted: ")[1].split(" of ")[0])
     assert number == len(kept(out))
+
+
+def test_further_ctrl_cs_are_harmless(started):
+    """At once, as `timeout -s INT` sends a second one, and of an impatient hand."""
+    process, out = started
+    wait_for(lambda: len(kept(out)) >= 2)
+    children = psutil.Process(process.pid).children(recursive=True)
+    for pause in (0.0, 0.02, 0.1, 0.3):
+        time.sleep(pause)
+        with contextlib.suppress(ProcessLookupError):  # it has ended: so much the better
+            os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode in (130, -signal.SIGINT)  # both are 130 to a shell
+    assert errors.count("\n") == 1
+    assert f"interrupted: {len(kept(out))} of {len(RATES)} points are finished" in errors
+    assert not psutil.wait_procs(children, timeout=5)[1]
 
 
 def in_background(**arguments):

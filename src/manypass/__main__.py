@@ -1,16 +1,37 @@
 """`python -m manypass` and `manypass` are the command line."""
 
+import math
+import signal
 import sys
+import time
+from types import FrameType
+
+MOMENT = 1.0  # seconds in which further Ctrl-Cs are the same: `timeout -s INT` sends two at once
 
 
 def main() -> None:
-    """Run one command; Ctrl-C while its modules load is no traceback either."""
+    """Run one command; Ctrl-C is no traceback, neither while modules load nor at the end."""
+    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # unless in background
+    last = -math.inf
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal last
+        if time.monotonic() - last > MOMENT:
+            last = time.monotonic()
+            raise KeyboardInterrupt
+
+    if heard:
+        signal.signal(signal.SIGINT, stop)
     try:
         from manypass.cli import main as run
+
+        run()
     except KeyboardInterrupt:
         print("manypass: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
-    run()
+    finally:
+        if heard:  # all is said and done: a further one ends the process at once
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":  # the explorer's workers import this module again

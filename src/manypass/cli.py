@@ -71,9 +71,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         fail(as_flags(f"{place}: {error.strerror}" if place else str(error), arguments))
     except ValueError as error:
         fail(as_flags(str(error), arguments))
-    except KeyboardInterrupt:
-        print("manypass: interrupted", file=sys.stderr)
-        raise SystemExit(130) from None
 
 
 def _say(usual: Any, arguments: Any, message: Any, category: Any, *place: Any) -> None:

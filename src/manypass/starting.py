@@ -1,4 +1,4 @@
-"""Starting worker processes such that Ctrl-C is the parent's alone."""
+"""Starting and stopping worker processes such that Ctrl-C is the parent's alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """Ignore Ctrl-C while processes start: they inherit it, and say nothing while they import."""
+    """Ignore Ctrl-C while processes start, which inherit it and import in silence, or stop."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may change what a signal does
         return

@@ -79,7 +79,8 @@ class Pool:
         """Stop at once: what is still running is not wanted any more."""
         executor, self.executor = self.executor, None
         if executor is not None and self.stop is not None:
-            self.stop(executor)
+            with unheard():  # a second Ctrl-C would leave workers behind, and be heard by helpers
+                self.stop(executor)
 
 
 def local(workers: int | None) -> Pool:

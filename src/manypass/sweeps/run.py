@@ -135,8 +135,8 @@ def sweep(
         stop.add_note(f"{kept} of {len(points)} points are finished and {where} to go on")
         raise
     finally:
-        shown.close()
         pool.close()
+        shown.close()
     found = grid.collect(answers, _attributes(grid, method, store))
     if out is not None:
         results.save(found, Path(out) / "sweep.nc")

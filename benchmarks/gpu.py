@@ -66,11 +66,12 @@ def on_cores(n, threads):
     """Return ns per step of the CPU simulator, learning only, so many threads."""
     from manypass.ensemble import in_order
     from manypass.simulation import kernels, network
+    from manypass.simulation.examples import Examples
 
     force, rng = kernels.compiled_force(PROBLEM.rule), np.random.default_rng(0)
     nets = []
     for _ in range(threads):
-        examples = network.Examples.draw(PROBLEM.data, n, rng, np.dtype("float32"))
+        examples = Examples.draw(PROBLEM.data, n, rng, np.dtype("float32"))
         nets.append(network.Learner(PROBLEM, examples, force, rng, rng))
     plans = [net.plan(max(4000, 20_000_000 // n)) for net in nets]
     shortest = float("inf")

@@ -10,6 +10,7 @@ from numba import njit
 
 import manypass as mp
 from manypass.simulation import kernels, network
+from manypass.simulation.examples import Examples
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.8)
 
@@ -44,7 +45,7 @@ def numpy_steps(X, targets, J, sequence, rate, decay):
 
 
 def measure(n, dtype):
-    examples = network.Examples.draw(PROBLEM.data, n, np.random.default_rng(0), np.dtype(dtype))
+    examples = Examples.draw(PROBLEM.data, n, np.random.default_rng(0), np.dtype(dtype))
     force = kernels.compiled_force(PROBLEM.rule)
     rng = np.random.default_rng(1)
     net = network.Learner(PROBLEM, examples, force, rng, rng)

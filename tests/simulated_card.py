@@ -192,6 +192,46 @@ def test_what_is_measured():
     np.testing.assert_allclose(seen["y"], y, rtol=1e-6)
 
 
+def test_correlated_inputs():
+    """The law of inputs and teacher, learning, and what is measured in the metric."""
+    law = mp.PowerLaw(1.2, 1.4, cutoff=0.2)
+    mu, P = law.drawn(10)
+    data = mp.Teacher(60.0, noise=0.3, inputs=law)
+    given = mp.Problem(data, mp.Huber(0.8), rate=0.1, decay=0.2, start=mp.Start(-0.3, 0.9))
+    net, orders = learned(given, 12, n=10, samples=3, seed=4, precision="float64")
+    X = net.examples.X.copy_to_host().reshape(3, 600, 12)
+    B = net.B.copy_to_host().reshape(3, 12)[:, :10]
+    assert (X[:, :, 10:] == 0).all()
+    X = X[:, :, :10]
+    np.testing.assert_allclose(mu * B**2, np.tile(P, (3, 1)), rtol=1e-12)
+    assert 0 < (B > 0).sum() < 30
+    z = (np.einsum("spi,spj->ij", X, X) / 1800 - np.diag(mu)) / np.sqrt(np.outer(mu, mu) / 1800)
+    z[np.diag_indices(10)] /= np.sqrt(2)
+    assert np.abs(z).max() < 4.5
+    assert 0.7 < z[np.tril_indices(10)].std() < 1.3
+    targets = net.examples.targets.copy_to_host()
+    y = np.einsum("spj,sj->sp", X, B)
+    assert 0.85 < (np.sign(y) == targets).mean() < 0.98  # arctan(ε)/π = 9 % are wrong
+    first = net.beginnings(12).reshape(3, 12)[:, :10]
+    np.testing.assert_allclose(np.sum(B * mu * first, axis=1), -0.3, rtol=1e-9)
+    np.testing.assert_allclose(np.sum(mu * first**2, axis=1), 0.9, rtol=1e-9)
+    path = replay(net, given, orders)
+    J, found = net.weights(), net.measure()
+    np.testing.assert_allclose(J, path[:, -1], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found["R"], np.sum(B * mu * J, axis=1))
+    np.testing.assert_allclose(found["Q"], np.sum(mu * J**2, axis=1))
+    x = np.einsum("spj,sj->sp", X, J)
+    np.testing.assert_allclose(found["F2"], np.mean(given.rule.force(x, targets) ** 2, axis=1))
+    method = mp.Simulation(n=10, samples=3, seed=4, device="cuda", precision="float64")
+    both = mp.solve(given, [0.0, 0.5], method, two_time=True)
+    np.testing.assert_allclose(np.diagonal(both.C), both.Q, rtol=1e-9)
+    coarse = given.replace(rate=0.5)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        mp.solve(coarse, [0.0], method)
+    assert any("`n` = 10 is small for these inputs" in str(each.message) for each in told)
+
+
 def test_waves_give_the_same_numbers():
     problem = mp.Problem(mp.Teacher(1.0), mp.Adatron(), rate=1.0, decay=0.2)
     method = mp.Simulation(n=8, samples=5, seed=3, device="cuda")

@@ -17,7 +17,8 @@ from manypass.cli import main
 from manypass.problem import SEQUENCES
 from manypass.simulation import kernels, settling
 from manypass.simulation.descent import Descent
-from manypass.simulation.network import Examples, Learner
+from manypass.simulation.examples import Examples
+from manypass.simulation.network import Learner
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=0.9, decay=0.3)
 GIVEN = mp.Dataset(np.eye(4) + 0.1, [1.0, -1.0, 1.0, -1.0], task="classification")

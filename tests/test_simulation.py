@@ -12,12 +12,13 @@ import manypass as mp
 from manypass.ensemble import Average
 from manypass.problem import SEQUENCES
 from manypass.simulation import batch, kernels, network
+from manypass.simulation.examples import Examples, drawing
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.8)
 
 
 def learner(problem, n=20, dtype=float, seed=0):
-    examples = network.Examples.draw(problem.data, n, np.random.default_rng(seed), np.dtype(dtype))
+    examples = Examples.draw(problem.data, n, np.random.default_rng(seed), np.dtype(dtype))
     force = kernels.compiled_force(problem.rule)
     draws, noise = np.random.default_rng(seed + 1), np.random.default_rng(seed + 2)
     return network.Learner(problem, examples, force, draws, noise)
@@ -90,7 +91,7 @@ def test_noise_has_the_variance_of_the_temperature():
 
 @pytest.mark.parametrize("kind", SEQUENCES)
 def test_sequences(kind):
-    take = network.drawing(kind, 7, np.random.default_rng(0))
+    take = drawing(kind, 7, np.random.default_rng(0))
     drawn = np.concatenate([take(5), take(16), take(0), take(700 * 7 - 21)]).reshape(700, 7)
     whole = (np.sort(drawn, axis=1) == np.arange(7)).all(axis=1)
     if kind == "replacement":
@@ -136,7 +137,7 @@ def test_measurements_are_the_definitions():
     method = mp.Simulation(n=50, samples=1, seed=3)
     found = mp.solve(problem, [0.0, 1.0, 2.0], method, two_time=True)
     data, draws, noise, _ = np.random.SeedSequence(3, spawn_key=(0,)).spawn(4)
-    examples = network.Examples.draw(problem.data, 50, np.random.default_rng(data), np.dtype(float))
+    examples = Examples.draw(problem.data, 50, np.random.default_rng(data), np.dtype(float))
     net = network.Learner(
         problem,
         examples,

@@ -14,7 +14,7 @@ import manypass as mp
 from manypass import orders, schedules
 from manypass.problem import SEQUENCES
 from manypass.simulation import batch
-from manypass.simulation.network import drawing
+from manypass.simulation.examples import drawing
 
 RNG = np.random.default_rng(5)
 TEACHER = mp.Teacher(1.2, noise=0.2)

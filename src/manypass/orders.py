@@ -67,8 +67,10 @@ SERVED = {
     "Exact.steady_state on a Dataset": Served(ON_DATA, started=ON_DATA, sizes=True),
     "critical_rate on a Dataset": Served(started=("replacement",), sizes=True),
     "advise on a Dataset": Served(sizes=True),
-    "Simulation": EVERYTHING,
-    "Simulation.steady_state": EVERYTHING._replace(moving=(), moving_batches=()),
+    "Simulation": EVERYTHING._replace(inputs=True, fresh=True),
+    "Simulation.steady_state": EVERYTHING._replace(
+        moving=(), moving_batches=(), inputs=True, fresh=True
+    ),
     "Simulation on a Dataset": EVERYTHING,
     "Simulation.steady_state on a Dataset": EVERYTHING._replace(moving=(), moving_batches=()),
     "DMFT": EVERYTHING._replace(sizes=False, momentum=False),

@@ -34,12 +34,13 @@ class Table:
         return values[np.tril_indices(len(self.times), -1)] if quantity == "C" else values
 
 
-def tables(rules=None, sequence="replacement", moving=False):
-    """Names of the tables of some rules, of one order of the examples, that move or not."""
+def tables(rules=None, sequence="replacement", moving=False, inputs=False):
+    """Names of tables of some rules and one order, that move or not, with `inputs` or not."""
     return [
         name
         for name, entry in problems.CASES.items()
         if (rules is None or entry["rule"] in rules)
         and entry.get("sequence", "replacement") == sequence
         and problems.moves(entry) == moving
+        and ("inputs" in entry) == inputs
     ]

@@ -48,7 +48,8 @@ def case(
 
 def problem(entry: dict[str, Any]) -> mp.Problem:
     """Return the problem of an entry."""
-    data = mp.Teacher(entry["alpha"], entry.get("task", "classification"), entry.get("noise", 0.0))
+    what = {k: entry[k] for k in ("alpha", "task", "noise", "inputs") if k in entry}
+    data = mp.Teacher(**what)
     how = {k: entry[k] for k in ("rate", "decay", "temperature", "sequence") if k in entry}
     how |= {"start": mp.Start(*entry["start"])} if "start" in entry else {}
     own = {k: entry[k] for k in ("kappa", "width") if k in entry}
@@ -163,6 +164,27 @@ CASES["adaline-moving-hot"] = KINDS["adaline"] | {
     "start": [0.5, 0.5],
 }
 CASES["perceptron-moving"] = case(1.5, "perceptron", MOVING["inverse"], 0.1, THROUGH, kappa=0.2)
+
+# Correlated inputs, vμ_max/N at most 0.02 at N = 500; rates some 0.3 and 0.7 of the critical one.
+TWO_BLOCKS = {"values": [0.3, 2.5], "weights": [3.0, 1.0]}
+for _name, _cutoff, _entry in (
+    ("adaline", 0.05, case(0.6, "adaline", 0.6, 0.1, TWENTY, noise=0.3)),
+    ("adaline-fast", 0.1, case(1.5, "adaline", 1.5, 0.05, TWENTY, **REGRESSION, noise=0.5)),
+    ("adaline-sharp", 0.02, case(1.2, "adaline", 0.55, 0.05, LATE, **REGRESSION, temperature=0.05)),
+    ("adatron", 0.05, case(1.5, "adatron", 0.65, 0.1, TWENTY, kappa=1.0)),
+    ("logistic", 0.1, case(0.6, "logistic", 1.5, 0.05, TWENTY, noise=0.3)),
+    ("perceptron", 0.05, case(0.6, "perceptron", 0.65, 0.2, TWENTY, kappa=0.2, noise=0.3)),
+):
+    CASES[f"powerlaw-{_name}"] = _entry | {"inputs": f"powerlaw:1.2:1.4:{_cutoff}"}
+for _name, _entry in {
+    "adaline": case(0.5, "adaline", 0.65, 0.1, TWENTY, **REGRESSION, noise=0.5),
+    "adaline-fast": case(2.0, "adaline", 1.6, 0.2, TWENTY),
+    "adaline-heat": case(0.8, "adaline", 0.65, 0.05, TWENTY, noise=0.3, temperature=0.1),
+    "adatron-fast": case(0.6, "adatron", 1.5, 0.2, TWENTY, kappa=1.0, noise=0.5),
+    "logistic-heat": case(2.0, "logistic", 3.0, 0.05, TWENTY, temperature=0.05),
+    "perceptron-fast": case(1.5, "perceptron", 1.5, 0.2, TWENTY, kappa=0.5),
+}.items():
+    CASES[f"blocks-{_name}"] = _entry | {"inputs": TWO_BLOCKS}
 
 
 def moves(entry: dict[str, Any]) -> bool:

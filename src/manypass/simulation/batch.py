@@ -16,7 +16,7 @@ from manypass.ensemble import stopping
 from manypass.problem import Problem
 from manypass.rules import Rule
 from manypass.simulation import kernels
-from manypass.simulation.network import Examples, Weights
+from manypass.simulation.examples import Examples, Weights
 
 STEP = 0.25  # in units of the fastest relaxation time; fourth order: errors below 1e-4
 NOISY_STEP = 0.1  # the noise is split off symmetrically; second order: errors below 1e-3

@@ -11,7 +11,8 @@ from manypass import checks, memory, orders, results
 from manypass.checks import Array
 from manypass.problem import Problem, checked
 from manypass.simulation import kernels
-from manypass.simulation.network import Examples, Indices, Learner
+from manypass.simulation.examples import Examples, Indices
+from manypass.simulation.network import Learner
 
 
 def cavity_experiment(

@@ -11,7 +11,8 @@ from manypass import orders
 from manypass.ensemble import stopping
 from manypass.problem import Problem
 from manypass.simulation import kernels
-from manypass.simulation.network import Examples, Indices, Weights, aligned, drawing, not_a_number
+from manypass.simulation.examples import Examples, Fresh, Indices, Weights, aligned
+from manypass.simulation.network import not_a_number
 
 BLOCK = 1 << 18  # examples, or numbers of noise, that are drawn at once
 
@@ -27,7 +28,7 @@ class Descent:
     def __init__(
         self,
         problem: Problem,
-        examples: Examples,
+        examples: Examples | Fresh,
         force: Any,
         draws: np.random.Generator,
         noise: np.random.Generator,
@@ -35,7 +36,7 @@ class Descent:
         (p, n), dtype = examples.X.shape, examples.X.dtype
         self.problem, self.examples, self.force = problem, examples, force
         self.parameters = tuple(problem.rule.parameters.values())
-        self.draw, self.noise = drawing(problem.sequence, p, draws), noise
+        self.draw, self.noise = examples.drawing(problem.sequence, draws), noise
         share, b = problem.batch_share, problem.batch_size
         self.size = share * p if share else float(b)
         self.step = share * problem.data.alpha if share else b / n
@@ -49,7 +50,8 @@ class Descent:
         left = by - self.steps
         duration = left * self.step
         total = np.zeros(0 if integral is None else self.J.size, self.J.dtype)
-        most = max(1, int(BLOCK / max(self.size, self.J.size * (self.problem.temperature > 0))))
+        most = BLOCK / max(self.size, self.J.size * (self.problem.temperature > 0))
+        most = max(1, int(min(most, self.examples.most / self.size)))
         while left > 0 and not self.diverged and not stopping():
             count = min(left, most)
             self.learn(self.plan(count), self.kicks(count), total)

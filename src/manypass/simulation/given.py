@@ -11,7 +11,7 @@ from manypass.data.columns import is_sparse
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Measured
 from manypass.simulation import kernels
-from manypass.simulation.network import Examples, aligned
+from manypass.simulation.examples import Examples, aligned
 from manypass.simulation.sample import Flags, Sample
 
 

@@ -18,7 +18,8 @@ from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Average, Measured, Progress, in_order, shown
 from manypass.problem import SEQUENCES, Problem
-from manypass.simulation import kernels, settling
+from manypass.simulation import coarse, kernels, settling
+from manypass.simulation.examples import held, how_many
 from manypass.simulation.given import GivenSample, given_examples, table
 from manypass.simulation.sample import MEASURED_AT_ONCE, Sample
 
@@ -65,6 +66,10 @@ class Simulation:
     Time is counted to the nearest step; with a `batch_share`, by the batches that are complete.
     Schedules are taken at the beginning of each step; a teacher's `start` is drawn anew for every
     network; batches of a `batch_size` that does not divide an epoch go on into the next.
+
+    With correlated `inputs` R = BᵀΣJ, Q = JᵀΣJ, C = J(t)ᵀΣJ(s) and G = zᵀΣΔJ/N for a stimulus z;
+    vμ_max/N must be small, and a warning says what N would be enough. With `alpha` = inf every step
+    takes a fresh example, and F2 and Et are over N others.
 
     The steady state of a `sequence` other than "replacement" repeats with each epoch: R, Q, F2, Eg,
     Et are means over one, `R_end`, ... the values at its end. An averaging window begins at one.
@@ -129,12 +134,14 @@ class Simulation:
                     f"`n` = {self.n}, but {problem.data!r} has N = {problem.data.n}: leave it out"
                 )
             return self._on(problem).refusal(problem)
-        if round(problem.data.alpha * self.n) < 1:
+        p, share = how_many(problem.data, self.n), problem.batch_share
+        if p < 1:
             return (
                 f"`n` = {self.n} at `alpha` = {problem.data.alpha:g} leaves no example: "
                 f"alpha·n must be at least 1"
             )
-        p, share = round(problem.data.alpha * self.n), problem.batch_share
+        if math.isinf(problem.data.alpha) and problem.mode == "batch":
+            return "`mode` = 'batch' needs a training set: `alpha` = inf has fresh examples only"
         if share and share * p < 1:
             return (
                 f"`batch_share` = {share:g} of {p} examples is less than one: take a larger one, "
@@ -145,7 +152,7 @@ class Simulation:
             return f"`n` = {self.n} must exceed rate·decay = {largest:g}"
         if problem.start and problem.start.c and self.n == 1:
             return f"`n` = 1 has no room for a `start` with Q > R², got {problem.start}"
-        reason = orders.refusal(problem, "Simulation")
+        reason = orders.refusal(problem, "Simulation") or coarse.refusal(problem, self.n)
         return self._refused_by_card(problem) if self.device == "cuda" and not reason else reason
 
     def steady_refusal(self, problem: Problem) -> str | None:
@@ -160,6 +167,7 @@ class Simulation:
 
     def _refused_by_card(self, problem: Problem) -> str | None:
         for name, refused in (
+            ("alpha", problem.data.alpha if math.isinf(problem.data.alpha) else None),
             ("mode", "batch" if problem.mode == "batch" else None),
             ("batch_share", problem.batch_share or None),
             ("batch_size", problem.batch_size if problem.batch_size > 1 else None),
@@ -180,6 +188,7 @@ class Simulation:
     ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t with their standard errors; C and G if asked for."""
         problem = self._ordered(problem)
+        coarse.tell(problem, self.n)
         if self.device == "cuda":
             waves = self._waves(problem, lambda networks: networks.curves(t, two_time))
             return self._average(problem, waves, {"t": t}, progress)
@@ -194,6 +203,7 @@ class Simulation:
         Warns if R, Q or F2 still move between half of `settle` and its end.
         """
         problem = self._ordered(problem)
+        coarse.tell(problem, self.n)
         if self.device == "cuda":
             found = self._waves(problem, lambda networks: networks.steady(window))
         else:
@@ -216,7 +226,7 @@ class Simulation:
         if reason:
             raise ValueError(reason)
         problem = self._ordered(problem)
-        until, p = self.settle if math.isinf(time) else time, round(problem.data.alpha * self.n)
+        until, p = self.settle if math.isinf(time) else time, how_many(problem.data, self.n)
         if self.device == "cuda":
             read = lambda networks: networks.activations(until)  # noqa: E731
             found = list(self._waves(problem, read, math.ceil(count / p)))
@@ -301,9 +311,11 @@ class Simulation:
     def _threads(self, problem: Problem, snapshots: int) -> int:
         """How many networks fit into memory at once; none is refused with the number."""
         n, size = self._on(problem).n, np.dtype(self.number).itemsize
-        p = round(problem.data.alpha * n)
+        p = how_many(problem.data, n)
         at_once = min(snapshots, MEASURED_AT_ONCE)
         needed = size * p * (n + 2 * at_once) + 16 * snapshots * n + 64 * snapshots**2
+        if math.isinf(problem.data.alpha):
+            needed += size * n * held(n, problem.batch_size)
         remedy = "take a smaller `n`, fewer times or the `precision` float32"
         shared = 0.0
         if isinstance(problem.data, Dataset):  # all networks learn from one table

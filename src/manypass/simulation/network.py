@@ -1,79 +1,19 @@
-"""One network: its teacher, its training set, its learning sequence, and what is measured."""
+"""One network that learns on-line, one example at a time."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manypass.checks import Array
 from manypass.ensemble import stopping
-from manypass.problem import Problem, Teacher
+from manypass.problem import Problem
 from manypass.simulation import kernels
+from manypass.simulation.examples import Examples, Fresh, Indices, Weights, aligned
 
 BLOCK = 1 << 18  # learning steps whose examples are drawn at once
-Weights = NDArray[Any]
-Indices = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """A teacher and a training set that it labelled; B is empty if there is no teacher."""
-
-    B: Array
-    X: Weights  # p × N
-    targets: Array
-    top: float  # largest eigenvalue of H, or its limit for N → ∞
-
-    @classmethod
-    def draw(cls, data: Teacher, n: int, rng: np.random.Generator, dtype: Any) -> Examples:
-        """B on the unit sphere, ξ ~ N(0, 1), ỹ = sgn(y + εz) or y + εz."""
-        B = rng.standard_normal(n)
-        B /= np.linalg.norm(B)
-        p = round(data.alpha * n)
-        X = aligned(p * n, dtype).reshape(p, n)
-        rng.standard_normal(dtype=dtype, out=X)
-        targets = (X @ B.astype(dtype)).astype(float)
-        if data.noise:
-            targets += data.noise * rng.standard_normal(p)
-        aims = np.sign(targets) if data.task == "classification" else targets
-        return cls(B, X, aims, top=(1 + 1 / math.sqrt(data.alpha)) ** 2)
-
-
-def aligned(count: int, dtype: Any) -> Weights:
-    """Return zeros that begin with a cache line, which numpy does not promise: a tenth faster."""
-    raw = np.zeros(count * dtype.itemsize + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + count * dtype.itemsize].view(dtype)
-
-
-def drawing(kind: str, p: int, rng: np.random.Generator) -> Callable[[int], Indices]:
-    """Return a function that gives the next so many examples of a learning sequence."""
-    if kind == "replacement":
-        return lambda count: rng.integers(p, size=count)
-
-    def passes() -> Iterator[Indices]:
-        order = rng.permutation(p)
-        while True:
-            yield order
-            order = rng.permutation(p) if kind == "reshuffled" else order
-
-    stream, rest = passes(), np.empty(0, np.int64)
-
-    def take(count: int) -> Indices:
-        nonlocal rest
-        parts = [rest]
-        while sum(map(len, parts)) < count:
-            parts.append(next(stream))
-        joined = np.concatenate(parts)
-        rest = joined[count:]
-        return joined[:count]
-
-    return take
 
 
 def pace(problem: Problem, n: int, t: Array) -> Array:
@@ -92,7 +32,7 @@ class Learner:
     def __init__(
         self,
         problem: Problem,
-        examples: Examples,
+        examples: Examples | Fresh,
         force: Any,
         draws: np.random.Generator,
         noise: np.random.Generator,
@@ -101,7 +41,7 @@ class Learner:
         self.problem, self.examples, self.force = problem, examples, force
         self.parameters = tuple(problem.rule.parameters.values())
         # Two generators, so that steps may be planned in pieces of any size.
-        self.draw, self.noise = drawing(problem.sequence, len(examples.X), draws), noise
+        self.draw, self.noise = examples.drawing(problem.sequence, draws), noise
         self.limit = 1e100 if dtype == np.float64 else 1e15
         self.J, self.steps, self.diverged = aligned(n, dtype), 0, False
         self.constant = None if problem.scheduled else pace(problem, n, np.zeros(1))
@@ -120,7 +60,7 @@ class Learner:
         duration = left / self.J.size
         total = self.nothing if integral is None else np.zeros_like(self.J)
         while left > 0 and not stopping():
-            count = min(left, BLOCK)
+            count = min(left, BLOCK, self.examples.most)
             self.learn(*self.plan(count), total)
             left -= count
         if integral is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from manypass.problem import Problem
 from manypass.simulation import kernels, settling
 from manypass.simulation.batch import Flow
 from manypass.simulation.descent import Descent
-from manypass.simulation.network import Examples, Learner
+from manypass.simulation.examples import Examples, Fresh
+from manypass.simulation.network import Learner
 
 if TYPE_CHECKING:
     from manypass.simulation.method import Simulation
@@ -41,7 +43,7 @@ class Sample:
             problem.teacher, method.n, np.random.default_rng(data), dtype
         )
         self.stimulus = np.random.default_rng(stimulus)
-        self.start = beginning(problem, self.examples.B, start)
+        self.start = beginning(problem, self.examples.B, self.examples.root, start)
 
     def network(self) -> Learner | Flow | Descent:
         """Every call gives the same start, the same sequence and the same noise."""
@@ -52,9 +54,15 @@ class Sample:
         else:
             plain = not problem.batch_share and problem.batch_size == 1 and not problem.momentum
             kind, draws = Learner if plain else Descent, np.random.default_rng(self.draws)
-            network = kind(problem, self.examples, self.force, draws, noise)
+            network = kind(problem, self.learned(), self.force, draws, noise)
         network.J[:] = self.start
         return network
+
+    def learned(self) -> Examples | Fresh:
+        """Return what to learn: the training set, by which one measures too, or fresh examples."""
+        if math.isinf(self.problem.data.alpha):
+            return Fresh(self.problem.teacher, self.examples, self.problem.batch_size)
+        return self.examples
 
     def curves(self, t: Array, two_time: bool) -> Measured:
         """All that is measured along one run."""
@@ -66,21 +74,22 @@ class Sample:
         out = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         if two_time:
             J, lost = np.concatenate(kept).astype(float), out["diverged"] > 0
-            out["C"] = np.where(lost[:, None] | lost, np.inf, J @ J.T)
+            K = J * self.examples.root
+            out["C"] = np.where(lost[:, None] | lost, np.inf, K @ K.T)
             if self.method.response:
                 out["G"] = self.response(t, J, lost)
         return out
 
     def response(self, t: Array, J: Array, lost: Flags) -> Array:
-        """G(t,s) = z·ΔJ(t)/N per unit of a stimulus z = ±1 to every weight at time s."""
-        G = np.zeros((t.size, t.size))
+        """G(t,s) = zᵀΣΔJ(t)/N per unit of a stimulus z = ±1 to every weight at time s."""
+        G, mu = np.zeros((t.size, t.size)), np.square(self.examples.root)
         for i in range(t.size):
             z = self.stimulus.choice((-1.0, 1.0), size=self.method.n)
             network = self.network()
             follow(network, t[: i + 1])
             network.J = (network.J + self.method.stimulus * z).astype(network.J.dtype)
             moved, _ = follow(network, t[i:])
-            G[i:, i] = (moved - J[i:]) @ z / (self.method.stimulus * self.method.n)
+            G[i:, i] = (moved - J[i:]) @ (mu * z) / (self.method.stimulus * self.method.n)
         return np.where(lost[:, None], np.inf, G)
 
     def steady(self, window: float) -> Measured:
@@ -125,21 +134,24 @@ class Sample:
             examples.targets,
             task == "classification",
         )
-        R, Q = J @ examples.B, np.einsum("tj,tj->t", J, J)
+        K = J * examples.root
+        R, Q = K @ (examples.root * examples.B), np.einsum("tj,tj->t", K, K)
         out = {"R": R, "Q": Q, "F2": F2, "Eg": generalization_error(task, R, Q), "Et": Et}
         for name, values in out.items():
             values[lost] = 0.5 if task == "classification" and name in ("Eg", "Et") else np.inf
         return out | {"diverged": lost.astype(float)}
 
 
-def beginning(problem: Problem, B: Array, seed: np.random.SeedSequence) -> Array | float:
-    """J(0): zero unless the problem has a start."""
+def beginning(
+    problem: Problem, B: Array, root: Array | float, seed: np.random.SeedSequence
+) -> Array | float:
+    """J(0): zero unless the problem has a start, which for a teacher is one of K = √μ J."""
     start = problem.start
     if start is None:
         return 0.0
     if start.weights is not None:
         return np.array(start.weights)
-    return start.drawn(B, np.random.default_rng(seed))
+    return start.drawn(root * B, np.random.default_rng(seed)) / root
 
 
 def follow(network: Learner | Flow | Descent, t: Array) -> tuple[Array, Flags]:

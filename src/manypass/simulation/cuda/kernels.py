@@ -21,8 +21,11 @@ FINE, DIVERGED, NOT_A_NUMBER = 0, 1, 2
 
 
 @cuda.jit
-def fill(table, n, width, rows, seed, first, purpose):  # type: ignore[no-untyped-def]
-    """ξ ~ N(0, 1), so many rows of n numbers for each network, counted from `first`."""
+def fill(table, root, n, width, rows, seed, first, purpose):  # type: ignore[no-untyped-def]
+    """ξ_j ~ N(0, μ_j), so many rows of n numbers for each network, counted from `first`.
+
+    `root` holds √μ; empty it stands for Σ = 1.
+    """
     quads = rows * width // 4
     for q in range(cuda.grid(1), table.size // 4, cuda.gridsize(1)):
         network, place = np.uint64(first + q // quads), q % quads
@@ -31,6 +34,9 @@ def fill(table, n, width, rows, seed, first, purpose):  # type: ignore[no-untype
         table[4 * q + 1] = z[1] if column + 1 < n else 0.0
         table[4 * q + 2] = z[2] if column + 2 < n else 0.0
         table[4 * q + 3] = z[3] if column + 3 < n else 0.0
+        if root.size:
+            for i in range(4):
+                table[4 * q + i] *= root[column + i]
 
 
 @cuda.jit(device=True)
@@ -43,14 +49,29 @@ def product(left, a, right, b, width):  # type: ignore[no-untyped-def]
     return warp_sum(total)
 
 
+@cuda.jit(device=True)
+def metric(left, a, right, b, mu, width):  # type: ignore[no-untyped-def]
+    """Sum of left[a + i] μ[i] right[b + i] over i, by one warp; an empty μ stands for 1."""
+    if not mu.size:
+        return product(left, a, right, b, width)
+    total = np.float32(0)
+    for i in range(4 * (cuda.threadIdx.x % LANES), width, 4 * LANES):
+        p, q, m = load4(left, a + i), load4(right, b + i), load4(mu, i)
+        total += p[0] * m[0] * q[0] + p[1] * m[1] * q[1] + p[2] * m[2] * q[2] + p[3] * m[3] * q[3]
+    return warp_sum(total)
+
+
 @cuda.jit
-def label(X, B, targets, width, noise, classify, seed, first):  # type: ignore[no-untyped-def]
-    """B ← B/|B|, ỹ = sgn(y + εz) or y + εz with y = B·ξ."""
+def label(X, B, sizes, targets, width, noise, classify, seed, first):  # type: ignore[no-untyped-def]
+    """B ← B/|B|, or ± the given sizes; ỹ = sgn(y + εz) or y + εz with y = B·ξ."""
     s, warp, p = cuda.blockIdx.x, cuda.threadIdx.x // LANES, targets.shape[1]
-    size = math.sqrt(product(B, s * width, B, s * width, width))
+    length = math.sqrt(product(B, s * width, B, s * width, width))
     cuda.syncthreads()
     for j in range(cuda.threadIdx.x, width, cuda.blockDim.x):
-        B[s * width + j] /= size
+        if sizes.size:
+            B[s * width + j] = sizes[j] if B[s * width + j] > 0 else -sizes[j]
+        else:
+            B[s * width + j] /= length
     cuda.syncthreads()
     for i in range(warp, p, WARPS):
         y = product(B, s * width, X, (s * p + i) * width, width)
@@ -206,13 +227,13 @@ def learning(
 
 @lru_cache(maxsize=64)
 def measuring(force: Any, classify: bool) -> Any:
-    """Return the kernel that measures F2, E_t, |J|², B·J by a set of examples, and x if asked.
+    """Return the kernel that measures F2, E_t, JᵀΣJ, BᵀΣJ by a set of examples, and x if asked.
 
     They come in this order, one row a network.
     """
 
     @cuda.jit
-    def measure(X, targets, J, B, width, apart, found, x_out, parameters):  # type: ignore[no-untyped-def]
+    def measure(X, targets, J, B, mu, width, apart, found, x_out, parameters):  # type: ignore[no-untyped-def]
         s, warp = cuda.blockIdx.x, cuda.threadIdx.x // LANES
         sums = cuda.shared.array((2, WARPS), np.float64)
         table, p = s * apart, targets.shape[1]
@@ -228,8 +249,8 @@ def measuring(force: Any, classify: bool) -> Any:
                 missed += 0.5 * (aim - x) ** 2
             if x_out.size and cuda.threadIdx.x % LANES == 0:
                 x_out[s, i] = x
-        length = product(J, s * width, J, s * width, width)
-        overlap = product(J, s * width, B, s * width, width) if B.size else 0.0
+        length = metric(J, s * width, J, s * width, mu, width)
+        overlap = metric(J, s * width, B, s * width, mu, width) if B.size else 0.0
         if cuda.threadIdx.x % LANES == 0:
             sums[0, warp], sums[1, warp] = square, missed
         cuda.syncthreads()

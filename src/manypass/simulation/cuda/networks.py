@@ -20,6 +20,7 @@ from manypass.simulation.cuda import kernels
 from manypass.simulation.cuda.kernels import FINE, NOT_A_NUMBER, WARPS
 from manypass.simulation.cuda.lanes import LANES
 from manypass.simulation.cuda.philox import INPUTS, TEACHER
+from manypass.simulation.examples import directions, how_many
 from manypass.simulation.given import table
 from manypass.simulation.network import pace
 from manypass.simulation.sample import beginning
@@ -32,6 +33,20 @@ STEPS = (
     4096 if LANES > 1 else 64
 )  # learning steps between two looks at the keyboard, and draws made at once
 GRID, BLOCK = (4096, 256) if LANES > 1 else (1, 4)  # threads of the kernels that go over a table
+
+
+class Law:
+    """How inputs are correlated: tables on the card, one entry a weight, empty where Σ = 1."""
+
+    def __init__(self, problem: Problem, n: int, real: Any) -> None:
+        data = problem.data
+        self.scale: Array | float = 1.0  # √μ here
+        self.none = self.root = self.mu = self.sizes = cuda.device_array(0, real)
+        if not isinstance(data, Dataset) and not data.isotropic:
+            sizes, self.scale, _ = directions(data.inputs, n, data.alpha)
+            tables = np.zeros((3, padded(n)), real)
+            tables[:, :n] = self.scale, self.scale**2, sizes
+            self.root, self.mu, self.sizes = map(cuda.to_device, tables)
 
 
 class Examples:
@@ -53,16 +68,18 @@ class Examples:
 
     @classmethod
     def draw(
-        cls, problem: Problem, n: int, seed: Any, first: int, count: int, real: Any
+        cls, problem: Problem, n: int, seed: Any, first: int, count: int, real: Any, law: Law
     ) -> tuple[Examples, Any]:
-        """ξ ~ N(0, 1) and the targets of a random teacher, which is returned too."""
+        """ξ_j ~ N(0, μ_j) and the targets of a random teacher, which is returned too."""
         data, width, p = problem.teacher, padded(n), round(problem.teacher.alpha * n)
         X, B = (cuda.device_array(count * rows * width, real) for rows in (p, 1))
         targets = cuda.device_array((count, p), real)
-        kernels.fill[GRID, BLOCK](X, n, width, p, seed, first, INPUTS)
-        kernels.fill[GRID, BLOCK](B, n, width, 1, seed, first, TEACHER)
+        kernels.fill[GRID, BLOCK](X, law.root, n, width, p, seed, first, INPUTS)
+        kernels.fill[GRID, BLOCK](B, law.none, n, width, 1, seed, first, TEACHER)
         classify = data.task == "classification"
-        kernels.label[count, WARPS * LANES](X, B, targets, width, data.noise, classify, seed, first)
+        kernels.label[count, WARPS * LANES](
+            X, B, law.sizes, targets, width, data.noise, classify, seed, first
+        )
         return cls(X, targets, width, 1), B
 
 
@@ -94,9 +111,11 @@ class Networks:
         n, self.real = method.n, NUMBERS[method.number]
         self.method, self.problem, self.first, self.count = method, problem, first, count
         self.seed = np.uint64(method.seed)
-        self.examples, self.B = given[0], cuda.device_array(0, self.real)
+        self.law = Law(problem, n, self.real)
+        self.examples, self.B = given[0], self.law.none
         if self.examples is None:
-            self.examples, self.B = Examples.draw(problem, n, self.seed, first, count, self.real)
+            which = (self.seed, first, count)
+            self.examples, self.B = Examples.draw(problem, n, *which, self.real, self.law)
         self.test, width = given[1], self.examples.width
         self.J = cuda.to_device(self.beginnings(width))
         self.lost = cuda.to_device(np.zeros(count, np.int32))
@@ -115,7 +134,7 @@ class Networks:
             for s in range(self.count):
                 seed = np.random.SeedSequence(self.method.seed, spawn_key=(self.first + s, 4))
                 teacher = B[s] if len(B) else B
-                J[s, : self.method.n] = beginning(self.problem, teacher, seed)
+                J[s, : self.method.n] = beginning(self.problem, teacher, self.law.scale, seed)
         return J.ravel()
 
     def advance(self, until: float, total: Any = None) -> int:
@@ -191,12 +210,14 @@ class Networks:
         return out | {"diverged": lost.astype(float)}
 
     def errors(self, examples: Examples, J: Any, show: bool = False) -> tuple[Array, Any]:
-        """F2, E_t, |J|² and B·J by a set of examples; with `show` also each activation."""
+        """F2, E_t, JᵀΣJ and BᵀΣJ by a set of examples; with `show` also each activation."""
         found = cuda.device_array((self.count, 4), np.float64)
         x = cuda.device_array((self.count, examples.p if show else 0), self.real)
         kernel = kernels.measuring(self.force, self.problem.data.task == "classification")
-        sets = (examples.X, examples.targets, J, self.B, examples.width, examples.apart)
-        kernel[self.count, WARPS * LANES](*sets, found, x, self.parameters)
+        sets, shape = (examples.X, examples.targets), (examples.width, examples.apart)
+        kernel[self.count, WARPS * LANES](
+            *sets, J, self.B, self.law.mu, *shape, found, x, self.parameters
+        )
         return np.ascontiguousarray(found.copy_to_host().T), x
 
     def curves(self, t: Array, two_time: bool) -> Measured:
@@ -208,8 +229,8 @@ class Networks:
             kept += [self.weights()] if two_time else []
         out = {name: np.stack([row[name] for row in rows], axis=1) for name in rows[0]}
         if two_time:
-            J = np.stack(kept, axis=1)
-            C = (J @ J.transpose(0, 2, 1)).astype(float)
+            K = np.stack(kept, axis=1) * np.asarray(self.law.scale, self.real)
+            C = (K @ K.transpose(0, 2, 1)).astype(float)
             lost = out["diverged"] > 0
             out["C"] = np.where(lost[:, :, None] | lost[:, None, :], np.inf, C)
         return out
@@ -254,7 +275,7 @@ def waves(
 ) -> Iterator[Measured]:
     """Yield read(networks) of as many networks at once as the card takes, until all have come."""
     data, size = problem.data, np.dtype(method.number).itemsize
-    width, p = padded(method.n), round(problem.data.alpha * method.n)
+    width, p = padded(method.n), how_many(data, method.n)
     needed, shared = size * (p * width + p + 4 * width) + 4.0 * max(p, STEPS), 0.0
     given: tuple[Any, Any] = (None, None)
     if isinstance(data, Dataset):

@@ -139,8 +139,8 @@ def test_a_point_that_kills_its_worker_is_the_only_one_without_an_answer(tmp_pat
                 os.kill(os.getpid(), signal.SIGKILL)
             return mp.steady_state(problem)
 
-    grid = mp.Grid(PROBLEM, rate=[0.5, 1.0], deadly=[False, True])
-    found = mp.sweep(grid, Deadly(), workers=2, out=tmp_path)
+    grid = mp.Grid(PROBLEM, rate=[0.5, 1.0], deadly=[False, True], method=[Deadly()])
+    found = mp.sweep(grid, workers=2, out=tmp_path).squeeze("method")
     assert np.isfinite(found.Eg[:, 0]).all()
     assert (found.error[:, 1] == DIED).all()
     assert len(kept(tmp_path)) == 2  # a death is tried again next time

@@ -330,7 +330,7 @@ def read_times(text: str, name: str = "times") -> Array:
         return np.array([float(part) for part in text.split(",")])
     except ValueError:
         raise ValueError(
-            f"`{name}` must be t1,t2,... or first:last:count with at most {MOST_TIMES} of them, "
+            f"`{name}` must be t1,t2,... or first:last:count with at most {MOST_TIMES} {name}, "
             f"got {text!r}"
         ) from None
 

@@ -12,7 +12,6 @@ import xarray as xr
 from manypass import checks, results, verbs
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
-from manypass.exact.method import Exact
 from manypass.problem import Problem, checked
 
 POINTS = 400  # times at which a curve of fresh examples is looked at first
@@ -60,7 +59,7 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
         raise ValueError(f"`problem` must have a Teacher with a finite `alpha`, not {problem.data}")
     fresh = problem.replace(alpha=math.inf, sequence="replacement", batch_share=0.0)
     for asked in (problem, fresh):
-        if reason := Exact().refusal(asked):
+        if reason := verbs.named("exact").refusal(asked):
             raise ValueError(reason)
     alpha = problem.data.alpha
     if tuned:
@@ -71,7 +70,7 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
         )
         more = {"rate": rate, "decay": decay}
     else:
-        Eg, more = verbs.solve(problem, alpha * k, Exact()).Eg.values, {}
+        Eg, more = verbs.solve(problem, alpha * k, "exact").Eg.values, {}
         D = worth(fresh, Eg, alpha)
     R_star = fitted(k, D)
     values = {"effective_data": D / alpha if tuned else D, "Eg": Eg, **more}
@@ -97,10 +96,10 @@ NAMES = {
 def worth(fresh: Problem, errors: Array, alpha: float) -> Array:
     """Return when fresh examples first reach the errors, over α."""
     t = np.geomspace(1e-4 * alpha, MOST * alpha, POINTS)
-    Eg = verbs.solve(fresh, t, Exact()).Eg.values
+    Eg = verbs.solve(fresh, t, "exact").Eg.values
 
     def apart(log_t: float, error: float) -> float:
-        return float(verbs.solve(fresh, [math.exp(log_t)], Exact()).Eg[0]) - error
+        return float(verbs.solve(fresh, [math.exp(log_t)], "exact").Eg[0]) - error
 
     out = np.full(errors.size, np.inf)
     for i, error in enumerate(errors):
@@ -116,7 +115,7 @@ def best_error(problem: Problem, time: float) -> tuple[float, float, float]:
 
     def error(point: Array) -> float:
         rate, decay = np.exp(np.clip(point, *np.log([RATES, DECAYS]).T))
-        found = float(verbs.solve(problem.replace(rate=rate, decay=decay), [time], Exact()).Eg[0])
+        found = float(verbs.solve(problem.replace(rate=rate, decay=decay), [time], "exact").Eg[0])
         return found if math.isfinite(found) else 1e9
 
     starts = [np.log([v, decay]) for v in (0.1, 0.5, 1.0) for decay in (1e-4, 0.02, 0.3)]

@@ -8,6 +8,7 @@ import os
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 
 import json
+import math
 import traceback
 import warnings
 
@@ -230,6 +231,37 @@ def test_correlated_inputs():
         warnings.simplefilter("always", UserWarning)
         mp.solve(coarse, [0.0], method)
     assert any("`n` = 10 is small for these inputs" in str(each.message) for each in told)
+
+
+def test_fresh_examples():
+    """Every step takes a row that never was; they are those of any wave, and of any time."""
+    law = mp.Blocks([0.3, 2.5], [3, 1])
+    data = mp.Teacher(math.inf, "regression", noise=0.3, inputs=law)
+    problem = mp.Problem(data, mp.Adaline(), rate=0.1, decay=0.2)
+    method = mp.Simulation(n=10, samples=2, seed=4, device="cuda", precision="float64")
+    net = networks.Networks(method, problem, 3, 2, (None, None))
+    assert net.examples.p == 10
+    B, J, seen = net.B.copy_to_host().reshape(2, 12)[:, :10], np.zeros((2, 10)), []
+    steps = 3 * networks.ROWS + 2
+    for k in range(steps):
+        place = net.draw()
+        X = net.source.X.copy_to_host().reshape(2, networks.ROWS, 12)[:, place, :10]
+        aims = net.source.targets.copy_to_host()[:, place]
+        J = J + 0.1 / 10 * ((aims - np.sum(J * X, axis=1))[:, None] * X - 0.2 * J)
+        seen.append((X, aims - np.sum(B * X, axis=1)))
+        net.advance((k + 1) / 10)
+    np.testing.assert_allclose(net.weights(), J, rtol=1e-6, atol=1e-9)
+    X, noise = (np.array(part) for part in zip(*seen, strict=True))
+    own = net.examples.X.copy_to_host().reshape(2, 10, 12)[:, :, :10]
+    assert np.unique(np.concatenate([X.ravel(), own.ravel()])).size == X.size + own.size
+    assert np.unique(noise.round(12)).size == noise.size
+    assert 0.2 < noise.std() < 0.4
+    z = (np.mean(X**2, axis=(0, 1)) / law.drawn(10)[0] - 1) * np.sqrt(steps)  # of 2 networks
+    assert np.abs(z).max() < 4.5
+    again = networks.Networks(method, problem, 4, 1, (None, None))
+    again.advance(steps / 10)
+    np.testing.assert_allclose(again.weights()[0], J[1], rtol=1e-6, atol=1e-9)
+    assert np.isfinite(mp.solve(problem, [0.0, 1.0], method).F2).all()
 
 
 def test_waves_give_the_same_numbers():

@@ -167,7 +167,6 @@ class Simulation:
 
     def _refused_by_card(self, problem: Problem) -> str | None:
         for name, refused in (
-            ("alpha", problem.data.alpha if math.isinf(problem.data.alpha) else None),
             ("mode", "batch" if problem.mode == "batch" else None),
             ("batch_share", problem.batch_share or None),
             ("batch_size", problem.batch_size if problem.batch_size > 1 else None),

@@ -14,22 +14,22 @@ import numpy as np
 from numba import cuda, float64, from_dtype
 
 from manypass.simulation.cuda.lanes import LANES, SIMULATED, load4, warp_sum
-from manypass.simulation.cuda.philox import HEAT, TARGETS, below, normals
+from manypass.simulation.cuda.philox import HEAT, below, normals
 
 WARPS = 8 if LANES > 1 else 2  # of the kernels that go over all examples
 FINE, DIVERGED, NOT_A_NUMBER = 0, 1, 2
 
 
 @cuda.jit
-def fill(table, root, n, width, rows, seed, first, purpose):  # type: ignore[no-untyped-def]
-    """ξ_j ~ N(0, μ_j), so many rows of n numbers for each network, counted from `first`.
+def fill(table, root, n, width, rows, seed, first, purpose, start):  # type: ignore[no-untyped-def]
+    """ξ_j ~ N(0, μ_j), rows of n numbers for each network, counted from `first`; from `start` on.
 
     `root` holds √μ; empty it stands for Σ = 1.
     """
-    quads = rows * width // 4
+    quads, before = rows * width // 4, np.uint64(start) * np.uint64(width // 4)
     for q in range(cuda.grid(1), table.size // 4, cuda.gridsize(1)):
         network, place = np.uint64(first + q // quads), q % quads
-        z, column = normals(seed, network, purpose, np.uint64(place)), 4 * place % width
+        z, column = normals(seed, network, purpose, before + np.uint64(place)), 4 * place % width
         table[4 * q] = z[0] if column < n else 0.0
         table[4 * q + 1] = z[1] if column + 1 < n else 0.0
         table[4 * q + 2] = z[2] if column + 2 < n else 0.0
@@ -62,9 +62,9 @@ def metric(left, a, right, b, mu, width):  # type: ignore[no-untyped-def]
 
 
 @cuda.jit
-def label(X, B, sizes, targets, width, noise, classify, seed, first):  # type: ignore[no-untyped-def]
-    """B ← B/|B|, or ± the given sizes; ỹ = sgn(y + εz) or y + εz with y = B·ξ."""
-    s, warp, p = cuda.blockIdx.x, cuda.threadIdx.x // LANES, targets.shape[1]
+def unit(B, sizes, width):  # type: ignore[no-untyped-def]
+    """B ← B/|B|, or ± the given sizes."""
+    s = cuda.blockIdx.x
     length = math.sqrt(product(B, s * width, B, s * width, width))
     cuda.syncthreads()
     for j in range(cuda.threadIdx.x, width, cuda.blockDim.x):
@@ -72,12 +72,17 @@ def label(X, B, sizes, targets, width, noise, classify, seed, first):  # type: i
             B[s * width + j] = sizes[j] if B[s * width + j] > 0 else -sizes[j]
         else:
             B[s * width + j] /= length
-    cuda.syncthreads()
+
+
+@cuda.jit
+def label(X, B, targets, width, noise, classify, seed, first, purpose, start):  # type: ignore[no-untyped-def]
+    """ỹ = sgn(y + εz) or y + εz with y = B·ξ, for examples from `start` on."""
+    s, warp, p = cuda.blockIdx.x, cuda.threadIdx.x // LANES, targets.shape[1]
     for i in range(warp, p, WARPS):
         y = product(B, s * width, X, (s * p + i) * width, width)
         if cuda.threadIdx.x % LANES == 0:
             if noise > 0:
-                y += noise * normals(seed, np.uint64(first + s), TARGETS, np.uint64(i))[0]
+                y += noise * normals(seed, np.uint64(first + s), purpose, np.uint64(start + i))[0]
             if classify:
                 y = 1.0 if y >= 0 else -1.0
             targets[s, i] = y

@@ -19,7 +19,7 @@ from manypass.simulation import settling
 from manypass.simulation.cuda import kernels
 from manypass.simulation.cuda.kernels import FINE, NOT_A_NUMBER, WARPS
 from manypass.simulation.cuda.lanes import LANES
-from manypass.simulation.cuda.philox import INPUTS, TEACHER
+from manypass.simulation.cuda.philox import FRESH, FRESH_TARGETS, INPUTS, TARGETS, TEACHER
 from manypass.simulation.examples import directions, how_many
 from manypass.simulation.given import table
 from manypass.simulation.network import pace
@@ -32,6 +32,7 @@ NUMBERS: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
 STEPS = (
     4096 if LANES > 1 else 64
 )  # learning steps between two looks at the keyboard, and draws made at once
+ROWS = 256 if LANES > 1 else 8  # fresh examples that are held at once
 GRID, BLOCK = (4096, 256) if LANES > 1 else (1, 4)  # threads of the kernels that go over a table
 
 
@@ -67,20 +68,10 @@ class Examples:
         )
 
     @classmethod
-    def draw(
-        cls, problem: Problem, n: int, seed: Any, first: int, count: int, real: Any, law: Law
-    ) -> tuple[Examples, Any]:
-        """ξ_j ~ N(0, μ_j) and the targets of a random teacher, which is returned too."""
-        data, width, p = problem.teacher, padded(n), round(problem.teacher.alpha * n)
-        X, B = (cuda.device_array(count * rows * width, real) for rows in (p, 1))
-        targets = cuda.device_array((count, p), real)
-        kernels.fill[GRID, BLOCK](X, law.root, n, width, p, seed, first, INPUTS)
-        kernels.fill[GRID, BLOCK](B, law.none, n, width, 1, seed, first, TEACHER)
-        classify = data.task == "classification"
-        kernels.label[count, WARPS * LANES](
-            X, B, law.sizes, targets, width, data.noise, classify, seed, first
-        )
-        return cls(X, targets, width, 1), B
+    def empty(cls, count: int, p: int, width: int, real: Any) -> Examples:
+        """Room for p examples of each network."""
+        X, targets = cuda.device_array(count * p * width, real), cuda.device_array((count, p), real)
+        return cls(X, targets, width, 1)
 
 
 def padded(n: int) -> int:
@@ -113,18 +104,42 @@ class Networks:
         self.seed = np.uint64(method.seed)
         self.law = Law(problem, n, self.real)
         self.examples, self.B = given[0], self.law.none
+        self.fresh = math.isinf(problem.data.alpha)
         if self.examples is None:
-            which = (self.seed, first, count)
-            self.examples, self.B = Examples.draw(problem, n, *which, self.real, self.law)
+            self.teach(how_many(problem.data, n), padded(n))
         self.test, width = given[1], self.examples.width
+        # What is learned: the examples by which one measures, or a table of fresh ones
+        self.source = Examples.empty(count, ROWS, width, self.real) if self.fresh else self.examples
         self.J = cuda.to_device(self.beginnings(width))
         self.lost = cuda.to_device(np.zeros(count, np.int32))
         passes = problem.sequence != "replacement"
         self.order = cuda.device_array((count, self.examples.p if passes else STEPS), np.int32)
+        if self.fresh:
+            self.order = cuda.to_device(np.tile(np.arange(ROWS, dtype=np.int32), (count, 1)))
         self.step, self.drawn = 0, 0
         rule = problem.rule
         self.parameters = tuple(rule.parameters.values()) or (0.0,)
         self.force = kernels.device_force(rule.force_function, len(rule.parameters), self.real)
+
+    def teach(self, p: int, width: int) -> None:
+        """Draw teachers and the examples that they label."""
+        self.examples = Examples.empty(self.count, p, width, self.real)
+        self.B = cuda.device_array(self.count * width, self.real)
+        seeds = (self.seed, self.first, TEACHER, 0)
+        kernels.fill[GRID, BLOCK](self.B, self.law.none, self.method.n, width, 1, *seeds)
+        kernels.unit[self.count, LANES](self.B, self.law.sizes, width)
+        self.label(self.examples, INPUTS, TARGETS, 0)
+
+    def label(self, examples: Examples, inputs: Any, noise: Any, start: int) -> None:
+        """ξ_j ~ N(0, μ_j) and their targets, from example `start` on."""
+        data, width, seeds = self.problem.teacher, examples.width, (self.seed, self.first)
+        kernels.fill[GRID, BLOCK](
+            examples.X, self.law.root, self.method.n, width, examples.p, *seeds, inputs, start
+        )
+        how = (data.noise, data.task == "classification")
+        kernels.label[self.count, WARPS * LANES](
+            examples.X, self.B, examples.targets, width, *how, *seeds, noise, start
+        )
 
     def beginnings(self, width: int) -> Array:
         """J(0) of every network, one behind the other, from the CPU's random numbers."""
@@ -140,7 +155,7 @@ class Networks:
     def advance(self, until: float, total: Any = None) -> int:
         """Learn until the given time and add J after each step to `total`; returns the steps."""
         left = round(until * self.method.n) - self.step
-        problem, n, e = self.problem, self.method.n, self.examples
+        problem, n, e = self.problem, self.method.n, self.source
         kick = math.sqrt(2 * problem.temperature) / n
         quads, warps = shape(e.width, kick > 0 or total is not None)
         hot, mean, moving = kick > 0, total is not None, problem.scheduled
@@ -181,7 +196,9 @@ class Networks:
         length, kind = int(self.order.shape[1]), self.problem.sequence
         if self.step == self.drawn:
             seeds = (self.seed, self.first, self.step)
-            if kind == "replacement":
+            if self.fresh:
+                self.label(self.source, FRESH, FRESH_TARGETS, self.step)
+            elif kind == "replacement":
                 kernels.draw[GRID, BLOCK](self.order, self.examples.p, *seeds)
             elif kind == "reshuffled" or self.step == 0:
                 kernels.shuffle[math.ceil(self.count / BLOCK), BLOCK](self.order, *seeds)
@@ -277,6 +294,7 @@ def waves(
     data, size = problem.data, np.dtype(method.number).itemsize
     width, p = padded(method.n), how_many(data, method.n)
     needed, shared = size * (p * width + p + 4 * width) + 4.0 * max(p, STEPS), 0.0
+    needed += size * ROWS * (width + 1) if math.isinf(data.alpha) else 0.0
     given: tuple[Any, Any] = (None, None)
     if isinstance(data, Dataset):
         shared, needed = size * width * (p + data.p_test), needed - size * p * (width + 1)

@@ -15,7 +15,7 @@ M0, M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 W0, W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 WORD, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 SCALE, PAIR = 2.0**-32, 2.0**-64
-INPUTS, TEACHER, TARGETS, DRAWS, HEAT = (np.uint64(i) for i in range(5))  # purposes
+INPUTS, TEACHER, TARGETS, DRAWS, HEAT, FRESH, FRESH_TARGETS = map(np.uint64, range(7))  # purposes
 
 
 @cuda.jit(device=True)

@@ -12,9 +12,10 @@ from manypass.exact.modes import linear_modes
 
 LINEAR = tables(("adaline", "hebbian"))
 MOVING = tables(("adaline", "hebbian"), moving=True)
+CORRELATED = tables(("adaline",), inputs=True)
 # Others' training error is closed, and compared with the rest.
 SAMPLED = [n for n in tables(("adaline",)) if Table(n).problem.data.task == "classification"]
-ALL = [name for name, entry in problems.CASES.items() if "inputs" not in entry]
+ALL = list(problems.CASES)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -60,7 +61,7 @@ def scores(found, table, quantities):
     return np.concatenate(out)
 
 
-@pytest.mark.parametrize("name", [*LINEAR, *MOVING])
+@pytest.mark.parametrize("name", [*LINEAR, *MOVING, *CORRELATED])
 def test_the_exact_theory_agrees(name):
     table = Table(name)
     z = scores(mp.solve(table.problem, table.times, two_time=True), table, QUANTITIES)

@@ -31,6 +31,11 @@ class Correlated(Modes):
     over: float = 0.0  # 1/α
     kappa: float = 0.0
 
+    @property
+    def driven(self) -> Correlated:
+        """All modes: a test sees what training examples lack, in the null space of H."""
+        return self
+
     def mean_Q(self, s: State) -> Array:
         """Q without sequence noise."""
         eps, delta = self._test(s)

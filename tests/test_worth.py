@@ -77,6 +77,7 @@ def test_tuned_is_never_worse():
         ({"rule": mp.Adatron(kappa=1.0)}, [1], "not `rule` Adatron"),
         ({"alpha": math.inf}, [1], "finite `alpha`"),
         ({}, [0, 1], "`passes` must be above 0"),
+        ({"rate": 3.0}, [1], "`rate` = 3 is not below the critical rate"),
         ({}, [2, 1], "`passes` must be strictly increasing"),
         ({"sequence": "reshuffled"}, [1], "not `sequence` = reshuffled"),
     ],

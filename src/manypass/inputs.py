@@ -267,8 +267,10 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     >>> law.mu.round(1).tolist(), law.P.round(2).tolist()
     ([0.2, 1.8], [1.0, 0.0])
     """
-    X = np.asarray(X, float)
-    y = np.asarray(y, float)
+    try:
+        X, y = np.asarray(X, float), np.asarray(y, float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`X` and `y` must be real numbers: {error}") from None
     if X.ndim != 2 or y.shape != X.shape[:1] or not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise ValueError(f"`X` must be p × N finite numbers and `y` p, got {X.shape}, {y.shape}")
     if not X.any() or not y.any():

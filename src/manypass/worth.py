@@ -43,6 +43,11 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
         Muennighoff et al. (arXiv 2305.16264), to D(k)/D(1); with it `fit`. If `tuned`, also the
         `rate` and `decay` of k passes.
 
+    Raises
+    ------
+    ValueError
+        Above the critical rate, of this α or of fresh examples.
+
     Examples
     --------
     >>> import manypass as mp
@@ -61,6 +66,13 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
     for asked in (problem, fresh):
         if reason := verbs.named("exact").refusal(asked):
             raise ValueError(reason)
+    for asked in () if tuned or problem.scheduled else (problem, fresh):
+        limit = verbs.critical_rate(asked)
+        if problem.mode == "online" and asked.rate >= limit:
+            raise ValueError(
+                f"`rate` = {asked.rate:g} is not below the critical rate v_c = {limit:.6g} of "
+                f"alpha = {asked.data.alpha:g}: errors grow, and data are worth nothing"
+            )
     alpha = problem.data.alpha
     if tuned:
         found = [best_error(problem, alpha * float(times)) for times in k]
@@ -145,8 +157,8 @@ def _tuned_worth(fresh: Problem, error: float, start: float) -> float:
 
 def saturating(k: Array, R_star: float) -> Array:
     """1 + R*(1 − e^{−(k−1)/R*})."""
-    if not R_star > 0:
-        return np.ones_like(k)
+    if not R_star > 0:  # not known
+        return np.full_like(k, math.nan)
     return np.asarray(1 - R_star * np.expm1(-(k - 1) / R_star))
 
 

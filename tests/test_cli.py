@@ -433,3 +433,28 @@ def test_runs_as_a_module_without_a_traceback():
     assert bad.returncode == 2
     assert "Traceback" not in bad.stderr
     assert run("--version").stdout == f"manypass {mp.__version__}\n"
+
+
+def test_compiled_code_that_is_interrupted_is_no_traceback(monkeypatch, capsys):
+    """Numba makes a SystemError of it; one of another kind stays what it is."""
+    from manypass import __main__, cli
+
+    def stopped():
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    monkeypatch.setattr(cli, "main", stopped)
+    monkeypatch.setattr(__main__.signal, "signal", lambda *_: None)  # this process keeps its own
+    with pytest.raises(SystemExit) as stop:
+        __main__.main()
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == "manypass: interrupted\n"
+
+    def broken():
+        raise SystemError("something else")
+
+    monkeypatch.setattr(cli, "main", broken)
+    with pytest.raises(SystemError, match="something else"):
+        __main__.main()

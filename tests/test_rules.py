@@ -168,4 +168,9 @@ def test_a_wrong_signature_is_told(function):
     for functions in ({"force": function}, {"force": lambda x, y: y, "slope": function}):
         with pytest.raises(ValueError, match=r"`(force|slope)` must be a function of \(x, target"):
             mp.Rule(**functions)
-    assert mp.Rule(lambda *both: both[1] - both[0]).force(1.0, 3.0) == 2.0
+
+
+@pytest.mark.parametrize("force", [lambda x, y, z=1.0: z * y, lambda *a: a[1]])
+def test_functions_that_cannot_be_compiled_are_named(force):
+    with pytest.raises(ValueError, match="`force` must be a function of"):
+        mp.Rule(force)

@@ -157,3 +157,8 @@ def test_the_command_line_takes_schedules_and_starts(capsys):
             main(["solve", "--alpha", "1.2", *flags.split()])
         assert stop.value.code == 2
         assert said in capsys.readouterr().err
+
+
+def test_what_is_varied_need_not_have_been_constant():
+    moving = mp.best(problem(rate="cosine:1:0:4"), over="rate", at=4.0)
+    assert float(moving.best_rate) == float(mp.best(problem(), over="rate", at=4.0).best_rate)

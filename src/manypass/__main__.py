@@ -26,7 +26,11 @@ def main() -> None:
         from manypass.cli import main as run
 
         run()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        # Compiled code that is interrupted wraps the one into the other.
+        reason = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+        if not isinstance(reason, KeyboardInterrupt):
+            raise
         print("manypass: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
     finally:

@@ -180,7 +180,7 @@ def parser() -> Parser:
         "--tuned", action="store_true", help="each at its own best rate and decay: some minutes"
     )
     many.add_argument("--out", help="write the numbers as .nc, .csv or .json")
-    many.add_argument("--plot", metavar="FILE", help="draw them: .png, .pdf or .svg")
+    many.add_argument("--plot", metavar="FILE", help="draw them: .png or .pdf")
 
     text = "The best rate, decay, passes and averaging window for your own data."
     advice = command("advise", run_advise, text, parents=given)

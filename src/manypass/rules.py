@@ -162,6 +162,12 @@ def _takes(name: str, function: Function, parameters: dict[str, float]) -> None:
             f"`{name}` takes the parameters {', '.join(taken) or 'none'} after (x, target), "
             f"got {given}"
         )
+    if len(places) != 2 + len(parameters) or len(signature) != len(places):
+        own = ", ".join(str(p) for p in signature)
+        raise ValueError(
+            f"`{name}` must be a function of (x, target) and of the parameters that are given, "
+            f"with no others that have defaults and no *args, to be compiled, got one of ({own})"
+        )
 
 
 def _title(function: Function) -> str:

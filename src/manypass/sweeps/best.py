@@ -12,6 +12,7 @@ import xarray as xr
 from manypass import checks, orders, results, verbs
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
+from manypass.schedules import Schedule
 from manypass.sweeps.comparing import compare
 from manypass.sweeps.searching import Goal, along_many, along_one
 
@@ -83,6 +84,11 @@ def best(
         if window:
             raise ValueError(f"`window` is varied by `over` = 'schedule' itself, got {window!r}")
         return compare(problem, objective, at, method, progress)
+    # A schedule of what is varied is replaced by constants: methods are chosen for these
+    for name, value in (("rate", 1.0), ("decay", 0.0)):
+        varied = over == name if isinstance(over, str) else name in over
+        if varied and isinstance(getattr(problem, name), Schedule):
+            problem = problem.replace(**{name: value})
     bounds = _bounds(problem, over, at)
     if window and (at != "steady" or "time" in bounds):
         raise ValueError(f"`window` is for the steady state only, got {window!r} for another time")

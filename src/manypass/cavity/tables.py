@@ -55,8 +55,8 @@ def exact_tables(problem: Problem, start: float, end: float) -> Tables:
     t: Array = start + step * np.arange(count, dtype=float)
     course = Course(problem, float(t[-1]))
     state = course.at(t)
-    C = correlation(course, t, state)
-    return Tables(start, step, course.modes.R(state), by_lag(C), by_lag(response(course, t)))
+    C, G = correlation(course.modes, state), response(course.all_modes, state)
+    return Tables(start, step, course.modes.R(state), by_lag(C), by_lag(G))
 
 
 def steady_tables(problem: Problem, span: float) -> Tables:

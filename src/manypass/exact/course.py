@@ -54,21 +54,3 @@ class Course:
         owner = np.searchsorted(begins, t, "right") - 1
         parts = [(begin, piece, t[owner == i]) for i, (begin, piece) in enumerate(self.pieces)]
         return joined([piece.at(times - begin) for begin, piece, times in parts if times.size])
-
-    def clocks(self, t: Array) -> tuple[Array, Array]:
-        """∫v dt and ∫vλ dt up to times t: a mode of eigenvalue h falls by e^{−h∫v − ∫vλ}."""
-        if not self.problem.scheduled:
-            v = self.problem.rate
-            return v * t, v * self.problem.decay * t
-        S, L = np.zeros(t.size), np.zeros(t.size)
-        before = 0.0, 0.0
-        for i, (begin, piece) in enumerate(self.pieces):
-            end = self.pieces[i + 1][0] if i + 1 < len(self.pieces) else np.inf
-            mine = (t >= begin) & (t < end)
-            S[mine], L[mine] = (
-                b + c for b, c in zip(before, piece.clocks(t[mine] - begin), strict=True)
-            )
-            if end < np.inf:
-                late = piece.clocks(np.array([end - begin]))
-                before = before[0] + float(late[0][0]), before[1] + float(late[1][0])
-        return S, L

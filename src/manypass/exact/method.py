@@ -223,8 +223,8 @@ class Exact:
         curves = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         if two_time:
             state = course.at(t)
-            curves["C"] = correlation(course, t, state)
-            curves["G"] = response(course, t)
+            curves["C"] = correlation(modes, state)
+            curves["G"] = response(course.all_modes, state)
         curves |= self._sampled_error(problem, t, curves)
         return results.dataset(problem, self, curves, {"t": t})
 

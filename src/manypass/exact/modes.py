@@ -37,7 +37,7 @@ class State:
     u: Array
     E: Array
     n: Array
-    s: Array  # learning time ∫v dt, of one row
+    s: Array  # learning time ∫v dt and ∫vλ dt, two rows: E = e^{−h∫v − ∫vλ}
 
     def last(self) -> State:
         """Return the state at the last time, as one column."""
@@ -112,7 +112,7 @@ class Modes:
     def start(self) -> State:
         """The state at t = 0."""
         none, all_of = np.zeros((self.h.size, 1)), np.ones((self.h.size, 1))
-        return State(none, all_of, all_of, none, np.zeros((1, 1)))
+        return State(none, all_of, all_of, none, np.zeros((2, 1)))
 
     @property
     def end(self) -> State:
@@ -120,7 +120,7 @@ class Modes:
         rates = self.decay + self.h
         none, u = np.zeros((self.h.size, 1)), self.u_end[:, None]
         e = (1 / np.where(rates > 0, rates, np.inf))[:, None]
-        return State(e, u, none, none, np.full((1, 1), np.inf))
+        return State(e, u, none, none, np.full((2, 1), np.inf))
 
     def at(self, v: float, decay: float) -> Modes:
         """Return the modes at another rate and decay."""

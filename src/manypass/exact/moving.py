@@ -34,8 +34,7 @@ class Moving:
         self.end = end - 1e-13 * (end - begin)  # just before a break
         self.edges = [0.0]
         self.values: list[State] = []  # on the points of every panel
-        self.ticks: list[tuple[Array, Array]] = []  # ∫v and ∫vλ since the beginning
-        span, clock = end - begin, (0.0, 0.0)
+        span = end - begin
         v, decay = self._rates(np.zeros(1))
         step = min(span, 1 / max(float(v[0] * (decay[0] + modes.h.max())), 1 / span))
         self.lost = np.inf
@@ -50,13 +49,8 @@ class Moving:
                 raise ValueError(
                     f"`rate` {problem.rate} moves too fast to be followed to t = {end:g}"
                 )
-            v, decay = self._rates(self.edges[-1] + step * radau()[0])
-            rates = v, v * decay
-            ticks = [c + step * radau()[2] @ rate for c, rate in zip(clock, rates, strict=True)]
-            self.ticks.append((ticks[0], ticks[1]))
             self.values.append(state)
             self.edges.append(self.edges[-1] + step)
-            clock = float(ticks[0][-1]), float(ticks[1][-1])
             before = self._quiet(state.last(), self.edges[-1])
             step *= min(2.0, 0.9 * max(error, 1e-12) ** (-1 / NODES))
 
@@ -80,13 +74,6 @@ class Moving:
         self.modes = replace(self.modes, online=False)
         return replace(state, n=np.where(self.modes.h[:, None] > 0, 0.0, state.n))
 
-    def clocks(self, t: Array) -> tuple[Array, Array]:
-        """∫v dt and ∫vλ dt since the beginning."""
-        owner, out = self._owner(t), np.zeros((2, t.size))
-        for i in np.unique(owner):
-            out[:, owner == i] = np.array(self.ticks[i]) @ self._weights(i, t[owner == i]).T
-        return out[0], out[1]
-
     def _owner(self, t: Array) -> Array:
         return np.minimum(np.searchsorted(self.edges[1:], t, "left"), len(self.values) - 1)
 
@@ -106,7 +93,7 @@ class Moving:
 
     def _panel(self, before: State, low: float, step: float) -> tuple[State, float]:
         """Return the state on the points of a panel, and its error in units of the accuracy."""
-        modes, (points, D, _) = self.modes, radau()
+        modes, (points, D, integral) = self.modes, radau()
         v, decay = self._rates(low + step * points[1:])
         x = v * (decay + modes.h[:, None])  # modes × nodes
         first, inner = D[:, 0] / step, D[:, 1:] / step
@@ -129,7 +116,8 @@ class Moving:
         n, *answers = solved(2 * x, before.n, none + modes.heat, *one_by_one)
         loud = modes.rho * modes.h
         fed = np.array([loud @ answer for answer in answers]).T
-        s = before.s + step * (radau()[2] @ self._rates(low + step * points)[0])[None, 1:]
+        all_v, all_decay = self._rates(low + step * points)
+        s = before.s + step * (np.array([all_v, all_v * all_decay]) @ integral.T)[:, 1:]
         mean = modes.mean_F2(State(e, u, E, none, s))
         F2 = np.linalg.solve(np.eye(NODES) - fed, mean + loud @ n)
         n = n + np.tensordot(F2, np.array(answers), 1)

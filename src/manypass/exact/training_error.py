@@ -82,12 +82,11 @@ def hebbian_regression(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
 
 def pulses(problem: Problem, t: float) -> tuple[Array, Array]:
     """Nodes of ∫₀ᵗ ds as weights, and v(s) e^{−∫vλ} from s to t there: what a kick at s is at t."""
-    course = Course(problem, t)
     edges = [0.0, *(b for b in schedules.breaks(problem.rate, problem.decay) if b < t), t]
     u, gauss = gauss_legendre(MANY)
     s = np.concatenate([low + (high - low) * (1 + u) / 2 for low, high in pairwise(edges)])
     weight = np.concatenate([(high - low) / 2 * gauss for low, high in pairwise(edges)])
-    _, L = course.clocks(np.append(s, t))
+    _, L = Course(problem, t).at(np.append(s, t)).s
     return weight, problem.v(s) * np.exp(L[:-1] - L[-1])
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from manypass import checks, orders, results
 from manypass.checks import Array
 from manypass.exact.course import Course
-from manypass.exact.modes import State, linear_modes
+from manypass.exact.modes import Modes, State, linear_modes
 from manypass.problem import Problem, checked
 
 
@@ -33,30 +33,29 @@ def causal_sum(x: Array, t: Array, B: Array) -> Array:
     return out
 
 
-def noise_correlation(course: Course, t: Array, n: Array) -> Array:
+def noise_correlation(h: Array, state: State, n: Array) -> Array:
     """Σ_k e^{−∫x_k} n_k(min(t,s)); what has diverged by min(t,s) stays inf."""
-    diverged, (S, L) = np.isinf(n).any(axis=0), course.clocks(t)
-    lower = fall(L) * causal_sum(course.modes.h, S, np.where(diverged, 0.0, n))
+    diverged = np.isinf(n).any(axis=0)
+    lower = faded(h, state, np.where(diverged, 0.0, n))
     lower[:, diverged] = np.inf
     return np.tril(lower) + np.tril(lower, -1).T
 
 
-def correlation(course: Course, t: Array, state: State) -> Array:
+def correlation(modes: Modes, state: State) -> Array:
     """C(t,s) = mean part + Σ ρ e^{−∫x} n(min(t,s)), the paper's Eq. (C)."""
-    modes = course.modes
-    return modes.mean_C(state) + noise_correlation(course, t, modes.S[:, None] * state.n)
+    return modes.mean_C(state) + noise_correlation(modes.h, state, modes.S[:, None] * state.n)
 
 
-def response(course: Course, t: Array) -> Array:
+def response(modes: Modes, state: State) -> Array:
     """G(t,s) = ∫ρ e^{−∫x} from s to t for t ≥ s, else 0; ρ_Σ if inputs are correlated."""
-    modes, (S, L) = course.all_modes, course.clocks(t)
-    every = np.broadcast_to(modes.S[:, None], (modes.h.size, t.size))
-    return fall(L) * causal_sum(modes.h, S, every)
+    every = np.broadcast_to(modes.S[:, None], (modes.h.size, state.s.shape[1]))
+    return faded(modes.h, state, every)
 
 
-def fall(L: Array) -> Array:
-    """e^{−∫vλ} between two times, and 1 above the diagonal."""
-    return np.exp(-np.maximum(L[:, None] - L, 0.0))
+def faded(h: Array, state: State, B: Array) -> Array:
+    """Σ_k e^{−∫x_k} B_k(s) from s to t for t ≥ s, ∫x = h∫v + ∫vλ, and 0 above the diagonal."""
+    S, L = state.s
+    return np.exp(-np.maximum(L[:, None] - L, 0.0)) * causal_sum(h, S, B)
 
 
 def force_autocorrelation(problem: Problem, times: Any) -> xr.DataArray:
@@ -74,7 +73,7 @@ def force_autocorrelation(problem: Problem, times: Any) -> xr.DataArray:
     course = Course(orders.require(checked(problem), "force_autocorrelation"), float(t[-1]))
     modes, state = course.modes, course.at(t)
     mean = sum(part.T @ (w[:, None] * part) for w, part in modes.residuals(state))
-    noise = noise_correlation(course, t, (modes.rho * modes.h)[:, None] * state.n) + modes.f0
+    noise = noise_correlation(modes.h, state, (modes.rho * modes.h)[:, None] * state.n) + modes.f0
     return results.array(problem, "FF", mean + noise, {"t": t, "s": t})
 
 

@@ -37,11 +37,13 @@ class Constant:
         # u(∞) + (u₀ − u(∞)) e^{−xt}, free of the cancellation in 1 − h e
         u = modes.u_end[:, None] + (before.u - modes.u_end[:, None]) * fall
         e = before.e * fall + modes.v * learned(modes.x, t)
-        return State(e, u, before.E * fall, self._noise(t), before.s + modes.v * t)
-
-    def clocks(self, t: Array) -> tuple[Array, Array]:
-        """∫v dt and ∫vλ dt since the beginning."""
-        return self.modes.v * t, self.modes.v * self.modes.decay * t
+        return State(
+            e,
+            u,
+            before.E * fall,
+            self._noise(t),
+            before.s + np.outer([modes.v, modes.v * modes.decay], t),
+        )
 
     def _noise(self, t: Array) -> Array:
         """Return the variances n, modes × times."""

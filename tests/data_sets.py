@@ -91,3 +91,12 @@ def measured(problem, J):
         name: (v.mean(axis=1), v.std(axis=1, ddof=1) / np.sqrt(v.shape[1]))
         for name, v in values.items()
     }
+
+
+def agrees(errors, predicted):
+    """Trained networks have the predicted error, and 2 % would be seen."""
+    error = errors.std() / np.sqrt(errors.size)
+    z = (errors.mean() - predicted) / error
+    print(f"predicted {predicted:.5f}, got {errors.mean():.5f} +- {error:.5f}, z = {z:.1f}")
+    assert abs(z) < 4
+    assert error < 0.005 * predicted  # 2 % would be seen

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from data_sets import critical, data_set, squared_errors
+from data_sets import agrees, critical, data_set, squared_errors
 from sklearn.linear_model import SGDRegressor
 
 import manypass as mp
@@ -22,14 +22,6 @@ def advice():
     rate = 0.3 * critical("diabetes")
     problem = mp.Problem(data_set("diabetes"), mp.Adaline(), rate=rate, decay=0.05)
     return mp.advise(problem, passes=PASSES, schedules=True)
-
-
-def agrees(errors, predicted):
-    error = errors.std() / np.sqrt(errors.size)
-    z = (errors.mean() - predicted) / error
-    print(f"predicted {predicted:.5f}, got {errors.mean():.5f} +- {error:.5f}, z = {z:.1f}")
-    assert abs(z) < 4
-    assert error < 0.005 * predicted  # 2 % would be seen
 
 
 class SGD:

@@ -244,7 +244,7 @@ def read(value: Any) -> Inputs:
             return PowerLaw(*words)  # type: ignore[arg-type]
         if isinstance(value, dict):
             return (Eigenvalues if "mu" in value else Blocks)(**value)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:  # one that names a number of the law among them
         raise ValueError(f"`inputs` = {value!r:.80}: {error}") from None
     raise ValueError(
         f"`inputs` must be isotropic, powerlaw:EXPONENT:TEACHER:CUTOFF, a table of values, weights "

@@ -55,7 +55,7 @@ def response(modes: Modes, state: State) -> Array:
 def faded(h: Array, state: State, B: Array) -> Array:
     """Σ_k e^{−∫x_k} B_k(s) from s to t for t ≥ s, ∫x = h∫v + ∫vλ, and 0 above the diagonal."""
     S, L = state.s
-    return np.exp(-np.maximum(L[:, None] - L, 0.0)) * causal_sum(h, S, B)
+    return np.asarray(np.exp(-np.maximum(L[:, None] - L, 0.0)) * causal_sum(h, S, B))
 
 
 def force_autocorrelation(problem: Problem, times: Any) -> xr.DataArray:

@@ -31,21 +31,12 @@ class Epochs(Online):
 
     limit = 0  # of the steps at which averages are those of t = 0⁺
 
-    def __init__(
-        self,
-        problem: Problem,
-        rule: Any,
-        examples: Any,
-        per: float,
-        keep: Array,
-        ends: Array,
-        begin: NDArray[np.float32] | None = None,
-    ) -> None:
+    def __init__(self, problem: Problem, rule: Any, examples: Any, *rest: Any, **more: Any) -> None:
         size = examples[0].size
         self.fixed, self.again = problem.sequence == "fixed", problem.sequence == "replacement"
         self.where, self.forces, self.when = np.full(size, -1), np.zeros(size), np.zeros(size)
         self.all, self.none = np.ones(size, bool), np.zeros(size, np.int64)
-        super().__init__(problem, rule, examples, per, keep, ends, begin)
+        super().__init__(problem, rule, examples, *rest, **more)
 
     def step(self, t: float, z: NDArray[np.float32], before: Any, after: Any) -> float:
         """Go on to t; those learned after it see what is new then."""

@@ -26,11 +26,11 @@ lint: $(READY)   ## style and types
 test: $(READY)   ## lint, types and tests, at the same time
 	$(MAKE) --no-print-directory --jobs 2 lint pytest
 
-pytest: $(READY)
-	$(BIN)/pytest -n 2 --dist worksteal -m 'not physics'
+pytest: $(READY) # three runners for two cores: some wait for browsers, servers and workers
+	$(BIN)/pytest -n 3 --dist worksteal -m 'not physics and not endurance'
 
-physics: $(READY) ## statistics against fresh simulations, some 15 minutes
-	$(BIN)/pytest -n 2 --dist worksteal -m physics
+physics: $(READY) ## statistics against fresh simulations and programs that are killed, some 15 minutes
+	$(BIN)/pytest -n 2 --dist worksteal -m 'physics or endurance'
 
 bench: $(READY)  ## how long things take, as ratios in one run
 	$(BIN)/python benchmarks/exact.py

@@ -110,7 +110,7 @@ def test_schedules_and_starts():
     problem = mp.Problem(mp.Teacher(1.0, noise=0.3), mp.Huber(), start=start, **changes)
     for kind in ("replacement", "reshuffled", "fixed"):
         given = problem.replace(sequence=kind)
-        net, orders = learned(given, 12, n=9, samples=2, seed=5, precision="float64")
+        net, orders = learned(given, 6, n=9, samples=2, seed=5, precision="float64")
         first = net.beginnings(net.examples.width).reshape(2, -1)
         B = net.B.copy_to_host().reshape(2, -1)
         np.testing.assert_allclose(np.sum(first * B, axis=1), 0.4, rtol=1e-6)

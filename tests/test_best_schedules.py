@@ -61,6 +61,7 @@ class SGD:
 
 
 @pytest.mark.parametrize("kind", [*families.FAMILIES, "invscaling"])
+@pytest.mark.physics
 def test_a_loop_in_the_manner_of_pytorch_gets_what_was_predicted(advice, kind):
     data, row = data_set("diabetes"), advice.sel(advice=kind)
     optimizer, _, scheduler = row.pytorch.item().partition("), ")
@@ -74,6 +75,7 @@ def test_a_loop_in_the_manner_of_pytorch_gets_what_was_predicted(advice, kind):
     agrees(squared_errors(data.X_test, data.y_test, w), float(row.F2_test))
 
 
+@pytest.mark.physics
 def test_scikit_learn_gets_what_was_predicted(advice):
     data, row, found = data_set("diabetes"), advice.sel(advice="invscaling"), []
     assert 'learning_rate="invscaling"' in row.scikit_learn.item()
@@ -86,6 +88,7 @@ def test_scikit_learn_gets_what_was_predicted(advice):
     agrees(squared_errors(data.X_test, data.y_test, np.array(found)), float(row.F2_test))
 
 
+@pytest.mark.physics
 def test_epochs_as_people_run_them_get_what_was_measured(advice):
     data, row, found = data_set("diabetes"), advice.sel(advice="invscaling"), []
     for seed in range(100):
@@ -97,6 +100,7 @@ def test_epochs_as_people_run_them_get_what_was_measured(advice):
     assert error < 0.005 * row.F2_test
 
 
+@pytest.mark.physics
 def test_rows_are_consistent(advice):
     constant = float(advice.F2_test.sel(advice="constant"))
     for name in ("inverse", "inverse root", "exponential", "steps", "invscaling"):
@@ -125,6 +129,7 @@ def test_words_for_batches():
     assert said["pytorch"].startswith("SGD(lr=0.02, weight_decay=0.2), LambdaLR(lambda k: min(1,")
 
 
+@pytest.mark.physics
 def test_the_command_line(tmp_path, capsys):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 2))

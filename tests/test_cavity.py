@@ -307,6 +307,7 @@ def test_densities_at_the_ends_of_what_is_allowed(recwarn):
     assert not recwarn.list
 
 
+@pytest.mark.physics
 def test_nearly_singular_covariances_do_not_blow_up(monkeypatch):
     """Small α, all learned: rounding must not pass for noise."""
     problem = mp.Problem(mp.Teacher(alpha=0.05), mp.Adaline(), rate=1.9)

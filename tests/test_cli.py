@@ -55,6 +55,7 @@ def test_long_tables_are_thinned_on_the_terminal_only(capsys, tmp_path):
     assert mp.load(tmp_path / "x.nc").t.size == 161
 
 
+@pytest.mark.endurance
 def test_a_full_disk_loses_no_number(tmp_path):
     """One line with the path, after the numbers; nothing half-written, no crash at the end."""
     limit = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (2000, 2000)); "
@@ -214,6 +215,7 @@ SHORT = {"simulation": mp.Simulation(n=20, samples=1), "dmft": mp.DMFT(dt=0.1, s
 
 
 @pytest.mark.parametrize("method", LONG)
+@pytest.mark.endurance
 def test_ctrl_c_stops_a_long_run_at_once(method):
     mp.solve(PROBLEM, [0.1], SHORT[method])  # compiling, which cannot be stopped, is done here
     command = [sys.executable, "-m", "manypass", "solve", *FLAGS, "--method", method]

@@ -63,6 +63,7 @@ def run(code, *arguments, **environment):
     return done.stdout
 
 
+@pytest.mark.endurance
 def test_no_thread_makes_numba_wrap_stdout(tmp_path):
     (tmp_path / "colorama.py").write_text(COLORAMA)
     code = f"""{SOLVE}
@@ -75,7 +76,7 @@ print(sys.stdout is plain, len(colorama.calls))"""
     assert run(code, first=str(tmp_path)).split() == ["True", "0"]
 
 
-@pytest.mark.parametrize("writable", [True, False])
+@pytest.mark.parametrize("writable", [pytest.param(True, marks=pytest.mark.endurance), False])
 def test_package_and_home_may_be_read_only(tmp_path, writable):
     """Compiled functions go to a temporary folder; if that cannot be either, nowhere."""
     code = f"{READ_ONLY}from manypass.cavity.tables import weights; print(weights(1.0)[1])"

@@ -110,6 +110,7 @@ def test_noise_and_batches_agree_with_plain_sgd():
     assert (found["F2"][1] < 0.005 * found["F2"][0]).all()
 
 
+@pytest.mark.physics
 def test_big_steps_give_what_single_steps_give():
     """Stiff, overshooting, heated, with collinear columns: against the recursion itself."""
     rng = np.random.default_rng(3)

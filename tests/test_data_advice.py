@@ -231,6 +231,7 @@ def test_units_in_which_no_rate_can_be_given_are_named(tmp_path, capsys):
     assert "say --standardize" in capsys.readouterr().err
 
 
+@pytest.mark.physics
 def test_no_advice_is_worse_than_the_start():
     """Unscaled features: the search tells decays apart no better than to its own tolerance."""
     from sklearn.datasets import load_breast_cancer
@@ -252,6 +253,7 @@ def test_bad_problems():
         mp.advise(mp.Problem(mp.Teacher(1.0), mp.Adaline(), rate=0.1))
 
 
+@pytest.mark.physics
 def test_what_is_minimised_is_said_and_can_be_chosen():
     """The best squared error is not the best error rate: each objective gets its own."""
     full = data_set("breast cancer")

@@ -65,6 +65,7 @@ PHYSICS = [pytest.param(name, marks=pytest.mark.physics) for name in ("digits", 
 
 
 @pytest.mark.parametrize("name", ["breast cancer", *PHYSICS])
+@pytest.mark.physics
 def test_steady_states_agree_with_simulations(name):
     problem = problem_of(name, 0.3)
     settle = 6 / (problem.rate * problem.decay)
@@ -74,6 +75,7 @@ def test_steady_states_agree_with_simulations(name):
     agree(found, runs, 0.003, 0.003)
 
 
+@pytest.mark.physics
 def test_the_steady_state_is_what_comes_late():
     problem = problem_of("diabetes", 0.3)
     late = mp.solve(problem, [12 * problem.data.alpha], mp.Exact())

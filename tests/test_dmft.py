@@ -84,6 +84,7 @@ def on_grids(problem, end, steps, size, seeds, names, times):
 
 
 @pytest.mark.parametrize("mode", ["online", "batch"])
+@pytest.mark.physics
 def test_second_order_in_the_step(mode):
     """Of the plain scheme, before extrapolation; on two grids at a time the same examples."""
     problem = mp.Problem(mp.Teacher(alpha=0.6), mp.Adaline(), rate=1.2, decay=0.5, mode=mode)
@@ -319,6 +320,7 @@ def test_activations_of_a_diverged_problem_are_refused():
         mp.activations(LINEAR.replace(rate=6.0), 20.0, samples=5_000, source=mp.DMFT(dt=0.1))
 
 
+@pytest.mark.physics
 def test_gradient_flow_of_a_force_that_is_steep():
     """Slopes ỹ² of noisy targets, up to 80 times those of most; networks of 300 weights."""
     data = mp.Teacher(alpha=0.3, task="regression", noise=2.0)

@@ -142,6 +142,7 @@ def test_times_between_points_are_as_good_as_any(alpha, order):
             assert_allclose(alone[name][-1], whole[name][i], rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.physics
 def test_points_are_added_until_two_lines_agree():
     problem = REGRESSION.replace(sequence="reshuffled", alpha=20.0, rate=1.0)
     found = epochs.Epochs(problem, np.array([30.0]))
@@ -178,6 +179,7 @@ def test_no_curve_waits_for_a_compiler():
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @pytest.mark.parametrize("problem", [PROBLEM, REGRESSION], ids=["classification", "regression"])
+@pytest.mark.physics
 def test_a_steady_state_is_where_curves_end(problem, order):
     problem = problem.replace(rate=0.7, decay=1.0, **order)
     alpha, found = problem.data.alpha, mp.steady_state(problem)
@@ -250,6 +252,7 @@ def test_hebbian_weights_may_turn_at_every_step(rate):
 
 
 @pytest.mark.parametrize("order", PASSES)
+@pytest.mark.physics
 def test_learning_diverges_above_the_critical_rate(order):
     problem = mp.Problem(mp.Teacher(0.5), mp.Adaline(), rate=1.0, decay=0.4, sequence=order)
     limit = mp.critical_rate(problem)

@@ -484,6 +484,7 @@ def test_quick_answers_during_a_run_that_ends_when_its_browser_leaves(explorer):
         assert json.loads(run.read().splitlines()[-1])["done"]
 
 
+@pytest.mark.endurance
 def test_ctrl_c_during_a_run_ends_in_silence():
     command = [sys.executable, "-m", "manypass", "explore", "--port", "0", "--no-browser"]
     with subprocess.Popen(

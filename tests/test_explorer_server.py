@@ -449,6 +449,7 @@ def half_body(port):
     return f'{head}Content-Type: application/json\r\n\r\n{{"view"'.encode()
 
 
+@pytest.mark.endurance
 def test_half_a_request_is_hung_up_on_in_silence():
     command = [sys.executable, "-c", IMPATIENT]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
@@ -486,6 +487,7 @@ def test_half_a_request_is_hung_up_on_in_silence():
     assert (rest, server.returncode) == ("\n", 0)
 
 
+@pytest.mark.endurance
 def test_an_answer_that_nobody_waits_for_is_dropped_and_ctrl_c_waits_for_none():
     command = [sys.executable, "-m", "manypass", "explore", "--port", "0", "--no-browser"]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}

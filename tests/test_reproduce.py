@@ -194,6 +194,7 @@ def test_verdicts():
     assert Panel("a", symbols(4.5), 11).agrees  # few networks: error bars are uncertain
 
 
+@pytest.mark.physics
 def test_a_theory_that_is_two_per_cent_off_is_found_out():
     problem = figure2.PROBLEM.replace(task="regression")
     t = np.linspace(0, 4, 9)

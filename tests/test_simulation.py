@@ -73,6 +73,7 @@ def test_strong_decay_does_not_underflow():
     assert_allclose(net.J, J, rtol=1e-9)
 
 
+@pytest.mark.physics
 def test_noise_has_the_variance_of_the_temperature():
     """Pure diffusion: |J|² = 2Tt."""
     silent = mp.Adatron(kappa=-1e3)  # no activation is as wrong as that

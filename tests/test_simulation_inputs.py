@@ -185,6 +185,7 @@ def moments(given, n, steps):
     [(mp.Isotropic(), {}), (POWER, {"temperature": 0.1}), (BLOCKS, {})],
     ids=str,
 )
+@pytest.mark.physics
 def test_fresh_examples_give_the_exact_moments(law, how):
     """Σ is in the metric, the inputs and the teacher: no free number is left."""
     given = problem(law, math.inf, task="regression", noise=0.5, rate=0.7, decay=0.1, **how)

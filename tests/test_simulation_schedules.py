@@ -218,6 +218,7 @@ def test_gradient_flow_of_a_force_without_slope_follows_the_rate():
     assert_allclose(other.J, area * X.T @ aims / len(X), rtol=1e-6)
 
 
+@pytest.mark.physics
 def test_noise_of_gradient_flow_does_not_follow_the_rate():
     silent = mp.Rule(force=lambda x, y: 0.0 * x, slope=lambda x, y: 0.0 * x)
     given = problem(rule=silent, rate=EVERY[4], decay=0.0, temperature=0.3, mode="batch")

@@ -74,6 +74,7 @@ def solved(problem, steps, size, seed, times):
     return out
 
 
+@pytest.mark.physics
 def test_second_order_in_the_step():
     """Of the plain scheme: R, Q, F2, C and G on the same examples."""
     lag = np.array([0.3, 1.0, 2.0])
@@ -137,6 +138,7 @@ def test_the_last_times_of_simulated_tables():
     assert max(scores) < 3.5
 
 
+@pytest.mark.physics
 def test_batch_learning_is_the_limit_of_small_rates():
     slow = mp.steady_state(ADATRON.replace(rate=0.05), mp.DMFT(samples=4096))
     batch = mp.steady_state(ADATRON.replace(mode="batch"), mp.DMFT(samples=4096))
@@ -153,6 +155,7 @@ def test_the_examples_of_a_steady_state():
     assert abs((force**2).mean() - float(found.F2)) < 4 * np.hypot(spread, float(found.F2_se))
 
 
+@pytest.mark.physics
 def test_the_same_seed_gives_the_same_numbers_on_any_number_of_threads():
     one, two, other = (
         mp.steady_state(PERCEPTRON, mp.DMFT(samples=1024, seed=seed, threads=threads))
@@ -163,6 +166,7 @@ def test_the_same_seed_gives_the_same_numbers_on_any_number_of_threads():
     assert one.R.item() != other.R.item()
 
 
+@pytest.mark.physics
 def test_there_is_none_above_the_critical_rate():
     limit, error = mp.DMFT(seed=1).critical_rate(LINEAR)
     assert abs(limit - mp.critical_rate(LINEAR)) < 3 * error < 0.1
@@ -184,6 +188,7 @@ def test_there_is_none_above_the_critical_rate():
         mp.critical_rate(ADATRON.replace(decay=0.0))
 
 
+@pytest.mark.physics
 def test_without_decay_there_may_be_none():
     with pytest.raises(mp.NotSettledError, match=r"with `decay` = 0 weights may .*`solve`"):
         mp.steady_state(ADATRON.replace(decay=0.0))

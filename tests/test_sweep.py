@@ -375,6 +375,7 @@ def test_an_optimum_at_the_end_of_the_range_is_warned_of():
     assert slow.attrs["bound"] == "rate"  # the slower, the better
 
 
+@pytest.mark.physics
 def test_best_of_sampled_values_looks_coarsely_first_and_says_what_it_costs(monkeypatch, capfd):
     weak, exact = PROBLEM.replace(rate=1.0, decay=0.1), mp.verbs.solve
     asked = []

@@ -37,6 +37,7 @@ def scheduler(tmp_path_factory):
         process.wait()
 
 
+@pytest.mark.endurance
 def test_dask_gives_the_same_numbers_and_survives_the_death_of_a_worker(scheduler, tmp_path):
     address, workers = scheduler
     (tmp_path / "plan.toml").write_text(PLAN)

@@ -40,6 +40,7 @@ def started(tmp_path, request):
 
 
 @pytest.mark.parametrize("started", ["2"], indirect=True)
+@pytest.mark.endurance
 def test_kill_9_of_the_parent_loses_only_what_was_in_flight(started):
     process, out = started
     wait_for(lambda: len(kept(out)) >= 4)
@@ -63,7 +64,7 @@ def test_kill_9_of_the_parent_loses_only_what_was_in_flight(started):
     ("kill", "sent", "code"),
     [
         (os.killpg, signal.SIGINT, 130),  # as a terminal does: to parent and workers
-        (os.kill, signal.SIGTERM, 143),
+        pytest.param(os.kill, signal.SIGTERM, 143, marks=pytest.mark.endurance),
     ],
 )
 def test_ctrl_c_and_sigterm_say_how_to_go_on(started, kill, sent, code):
@@ -78,6 +79,7 @@ def test_ctrl_c_and_sigterm_say_how_to_go_on(started, kill, sent, code):
     assert number == len(kept(out))
 
 
+@pytest.mark.endurance
 def test_further_ctrl_cs_are_harmless(started):
     """At once, as `timeout -s INT` sends a second one, and of an impatient hand."""
     process, out = started
@@ -105,6 +107,7 @@ def in_background(**arguments):
     return thread, found
 
 
+@pytest.mark.endurance
 def test_a_killed_worker_is_replaced(tmp_path):
     before = {p.pid for p in psutil.Process().children(recursive=True)}
     thread, found = in_background(out=tmp_path, workers=2)
@@ -121,6 +124,7 @@ def test_a_killed_worker_is_replaced(tmp_path):
     xr.testing.assert_identical(found[0], whole())
 
 
+@pytest.mark.endurance
 def test_a_point_that_kills_its_worker_is_the_only_one_without_an_answer(tmp_path):
     from dataclasses import dataclass
 

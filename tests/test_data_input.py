@@ -171,7 +171,7 @@ def test_what_is_a_theory_of_teachers_refuses_and_names_what_can():
     with pytest.raises(ValueError, match=r"DMFT.. is a theory of random examples.*Exact\(\)"):
         mp.solve(problem, [1], mp.DMFT())
     with pytest.raises(ValueError, match=r"use method Simulation\(samples=100\)"):
-        mp.solve(problem.replace(rule=mp.Adatron()), [1])
+        mp.solve(problem.replace(rule=mp.Adatron()), [1], mp.DMFT())
     with pytest.raises(ValueError, match=r"MeanForce.. serves a Teacher.*Exact\(\)"):
         mp.steady_state(problem, mp.MeanForce())
     for question in (mp.force_autocorrelation, mp.example_response, mp.cavity_experiment):

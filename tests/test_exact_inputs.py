@@ -146,7 +146,7 @@ def test_what_is_not_served_is_named(changes, name):
         ("powerlaw:1:1:0", "`cutoff` must be above 0"),
         ({"values": [1, -1]}, "`values` must be numbers from above 0"),
         ({"values": [1, 2], "power": [1]}, "`power` must be 2 numbers"),
-        ({"valus": [1]}, "`inputs` = "),
+        ({"valus": [1]}, "`inputs` must be isotropic"),
         (3, "`inputs` must be"),
     ],
 )

@@ -79,7 +79,7 @@ def test_bad_schedules_are_named(value, said):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"start": 1.0}, "`start` must be a Start"),
+        ({"start": 1.0}, "`start` must be Start"),
         ({"start": {"P": 1}}, "`P` is not a field of start"),
         ({"start": {"weights": [1, 2]}}, "`weights` are for a Dataset"),
         ({"batch_size": 0}, "`batch_size` must be a whole number from 1"),

@@ -1,6 +1,7 @@
 """`python -m manypass` and `manypass` are the command line."""
 
 import math
+import os
 import signal
 import sys
 import time
@@ -11,6 +12,9 @@ MOMENT = 1.0  # seconds in which further Ctrl-Cs are the same: `timeout -s INT` 
 
 def main() -> None:
     """Run one command; Ctrl-C is no traceback, neither while modules load nor at the end."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # `>&-`; in this order each gets the number that it had
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # unless in background
     last = -math.inf
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -240,11 +240,14 @@ def read(value: Any) -> Inputs:
         return Isotropic()
     try:
         if isinstance(value, str) and value.startswith("powerlaw:"):
-            words = [None if word in ("", "None") else float(word) for word in value.split(":")[1:]]
-            return PowerLaw(*words)  # type: ignore[arg-type]
-        if isinstance(value, dict):
-            return (Eigenvalues if "mu" in value else Blocks)(**value)
-    except (TypeError, ValueError) as error:  # one that names a number of the law among them
+            return PowerLaw(**_numbers(value.split(":")[1:]))
+        if isinstance(value, dict) and ("mu" in value or "values" in value):
+            kind = Eigenvalues if "mu" in value else Blocks
+            known = [field.name for field in fields(kind)]
+            if odd := [key for key in value if key not in known]:
+                raise ValueError(f"`{odd[0]}` is not a field of it: it has {', '.join(known)}")
+            return kind(**value)
+    except ValueError as error:  # it names what is wrong in the law, not whose law it is
         raise ValueError(f"`inputs` = {value!r:.80}: {error}") from None
     raise ValueError(
         f"`inputs` must be isotropic, powerlaw:EXPONENT:TEACHER:CUTOFF, a table of values, weights "
@@ -280,6 +283,24 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     mu, V = mu[kept], V[:, kept]
     w = V.T @ (X.T @ y / len(X)) / mu
     return Eigenvalues(mu.tolist(), (mu * w**2).tolist())
+
+
+def _numbers(words: list[str]) -> dict[str, Any]:
+    """Return the numbers of a power law by their names; what is left empty takes its default."""
+    names = [field.name for field in fields(PowerLaw)]
+    if len(words) > len(names):
+        raise ValueError(f"{len(words)} numbers, but a power law has only {', '.join(names)}")
+    out = {}
+    for name, word in zip(names, words, strict=False):
+        if word in ("", "None"):
+            continue
+        try:
+            out[name] = float(word)
+        except ValueError:
+            raise ValueError(f"`{name}` must be a number, got {word!r}") from None
+    if "exponent" not in out:
+        raise ValueError("`exponent` is missing: powerlaw:EXPONENT:TEACHER:CUTOFF")
+    return out
 
 
 def _positive(name: str, values: Any, size: int | None, *, or_zero: bool = False) -> Any:

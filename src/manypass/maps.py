@@ -195,7 +195,8 @@ def _values(result: Any, variable: str, *sizes: int) -> xr.DataArray:
 
 
 def _in_words(coordinate: xr.DataArray) -> bool:
-    return coordinate.dtype.kind not in "iuf"
+    """Whether values have no place on a scale: texts, and numbers of which one is infinite."""
+    return coordinate.dtype.kind not in "iuf" or not np.isfinite(coordinate.values).all()
 
 
 def _ticks(coordinate: xr.DataArray) -> Any:
@@ -208,8 +209,9 @@ def _axis(ax: Axes, which: str, coordinate: xr.DataArray) -> None:
     ax.set(**{f"{which}label": _symbol(str(coordinate.name))})
     values = coordinate.values
     if _in_words(coordinate):
-        ax.set(**{f"{which}ticks": np.arange(values.size), f"{which}ticklabels": list(values)})
-        if which == "x" and sum(map(len, map(str, values))) > 30:
+        texts = [value_label(value) for value in values]
+        ax.set(**{f"{which}ticks": np.arange(values.size), f"{which}ticklabels": texts})
+        if which == "x" and sum(map(len, texts)) > 30:
             ax.tick_params("x", labelrotation=25, labelsize="small")
             for text in ax.get_xticklabels():
                 text.set(ha="right", rotation_mode="anchor")

@@ -89,8 +89,9 @@ class Problem:
     and T/v.
 
     With a `batch_share` β one step takes βp examples, all forces at the same weights:
-    J ← (1 − vλΔ)J + (v/N) Σ F ξ + η√(Δ/N), t ← t + Δ, Δ = βα. β = 1 is gradient descent on the
-    whole training set with a finite step, vα in the mean loss.
+    J ← (1 − vλΔ)J + (v/N) Σ F ξ + η√(Δ/N), t ← t + Δ, Δ = βα. β = 1 is, in epochs (`sequence`
+    "reshuffled" or "fixed"), gradient descent on the whole training set with a finite step, vα in
+    the mean loss; drawn with replacement, a step takes p examples of which some are the same.
 
     With a `batch_size` b one step takes the mean force of b examples, t ← t + b/N; with `momentum`
     β the velocity V ← βV + ⟨F ξ⟩ − λJ moves the weights, J ← J + (v/N)V. For N → ∞ this is plain
@@ -201,7 +202,8 @@ class Problem:
             wrong = f"`{name}` = {getattr(self, name)!r}"
             raise ValueError(
                 f"`mode` = 'batch' is the limit of small rates, where no order is left: it "
-                f"excludes {wrong} (finite steps are `mode` = 'online' with `batch_share` = 1)"
+                f"excludes {wrong} (gradient descent by finite steps is `mode` = 'online' with "
+                f"`batch_share` = 1 and `sequence` = 'reshuffled')"
             )
         if self.data.alpha == math.inf and (order != "replacement" or share):
             wrong = f"`batch_share` = {share:g}" if share else f"`sequence` = {order!r}"

@@ -113,7 +113,10 @@ class Start:
                 raise ValueError(f"`{unknown}` is not a field of start: it has R, Q, weights")
             given = Start(**given)
         if not isinstance(given, Start):
-            raise ValueError(f"`start` must be a Start, got {given!r:.80}")
+            raise ValueError(
+                f"`start` must be Start(R=0.5, Q=1.0), in a file the table {{ R = 0.5, Q = 1.0 }}, "
+                f"got {given!r:.80}"
+            )
         own = isinstance(data, Dataset)
         if own and given.weights is None:
             raise ValueError(f"`start` = {given!r} is for a Teacher: a Dataset has Start(weights=)")

@@ -191,7 +191,8 @@ def automatic(problem: Problem, asked: str = "solve") -> str:
     if not orders.approximate(problem) and _refusal(Exact(), problem, asked) is None:
         return "exact"
     who = "DMFT" if asked == "solve" else f"DMFT.{asked}"
-    return "dmft" if orders.refusal(problem, who) is None else "simulation"
+    random = not isinstance(problem.data, Dataset)  # examples, of which alone DMFT is a theory
+    return "dmft" if random and orders.refusal(problem, who) is None else "simulation"
 
 
 def resolve(problem: Problem, method: Method | str, asked: str = "solve") -> Method:

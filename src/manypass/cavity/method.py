@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from manypass.cavity import rest
 from manypass.cavity.dmft import SPLIT, sample, summary
 from manypass.cavity.plan import Plan, make_plan
 from manypass.cavity.population import even_examples, lead
-from manypass.cavity.settling import CURVES, fastest, with_errors
+from manypass.cavity.settling import CURVES, fastest, warn_of, with_errors
 from manypass.cavity.smooth import jumps, objection
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
@@ -61,8 +60,9 @@ class DMFT:
         the result tells.
     rtol : float, optional
         Instead of dt and samples: choose them such that the error of every curve is below this
-        fraction of the curve's largest value (of error rates: of ½). The default, 0.01, if none
-        of the three is given.
+        fraction of the curve's largest value (of error rates: of ½; of R: of √Q, and a warning
+        tells if R itself is so small that more is needed). The default, 0.01, if none of the
+        three is given.
     memory : float
         The most memory to take, in GB.
     threads : int, optional
@@ -243,6 +243,8 @@ class DMFT:
             errors = found.pop("budget")
             reached = math.sqrt(sum(e**2 for e in errors.values()))
             if rtol is None or reached <= rtol:
+                if rtol is not None:
+                    warn_of(found, problem.data.task, rtol, "take a smaller `rtol`", 5)
                 return found, how
             # Shares of the error that leave room for each other; far ones are not to be trusted.
             chance = math.hypot(errors["sampling"], errors["population"]) / (0.75 * rtol)
@@ -251,9 +253,8 @@ class DMFT:
                 break
             samples = min(int(samples * min(more, 50.0)), MOST_SAMPLES)
             dt *= min(max(step, 1.0), 27.0) ** (-1 / 2 if jump else -1 / 3)
-        warnings.warn(
-            f"`rtol` = {rtol:g} is not reached: the largest error is {reached:.2g}", stacklevel=2
-        )
+        way = "give more `samples` and a smaller `dt`, or more `memory`"
+        warn_of(found, problem.data.task, rtol or math.inf, way, 5)
         return found, how
 
     def _populations(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import xarray as xr
@@ -30,6 +31,24 @@ def with_errors(task: str, found: Measured) -> Measured:
     if task == "classification":
         found["Et"] = np.where(np.isinf(found["Q"]), 0.5, found["Et"])
     return found
+
+
+def warn_of(found: Measured, task: str, rtol: float, way: str, level: int) -> None:
+    """Warn of the curve whose error, in units of its largest value, is most above `rtol`."""
+    worst, text = rtol, ""
+    for name in (*CURVES, "Eg"):
+        values, errors = (np.atleast_1d(found[key]) for key in (name, f"{name}_se"))
+        known = np.isfinite(values) & np.isfinite(errors)
+        error = float(errors[known].max(initial=0.0))
+        size = 0.5 if task == "classification" and name[0] == "E" else np.abs(values[known])
+        size = float(np.max(size, initial=0.0))
+        if name == "R" and size < 3 * error:  # as good as zero: no error is a small part of it
+            continue
+        if error > worst * size:
+            worst = error / size if size else math.inf
+            text = f"the error of {name} is {error:.2g}, its largest value {size:.2g}"
+    if text:
+        warnings.warn(f"`rtol` = {rtol:g} is not reached: {text}: {way}", stacklevel=level + 1)
 
 
 def fastest(problem: Problem) -> float:

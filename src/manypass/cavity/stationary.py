@@ -102,9 +102,10 @@ class Stationary:
         p = -eigenvalues.astype(complex)
         first = np.eye(size)[:, 0].astype(complex)
         g = vectors[0] * np.linalg.solve(vectors.astype(complex), first)
-        shape = (2 * self.s * self.rates / (self.rates**2 - p[:, None] ** 2)).sum(-1)
-        power = self.white + v**2 / self.problem.data.alpha * shape
-        return p, g, g * self.response(p) * power
+        with np.errstate(divide="ignore", invalid="ignore"):  # poles that meet are not `stable`
+            shape = (2 * self.s * self.rates / (self.rates**2 - p[:, None] ** 2)).sum(-1)
+            power = self.white + v**2 / self.problem.data.alpha * shape
+            return p, g, g * self.response(p) * power
 
     @property
     def stable(self) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,7 +31,7 @@ from manypass.cavity.settle import (
     scout,
     settle,
 )
-from manypass.cavity.settling import NotSettledError
+from manypass.cavity.settling import NotSettledError, warn_of
 from manypass.cavity.stationary import Stationary
 from manypass.ensemble import Average, Measured, in_order
 from manypass.observables import generalization_error
@@ -165,15 +164,13 @@ def solve(
                 values, errors, unsettled = {}, {"sampling": math.inf}, error
             reached = math.hypot(*errors.values())
             if values and reached <= (rtol or math.inf):
+                warn_of(values, problem.data.task, rtol or math.inf, "take a smaller `rtol`", 5)
                 break
             better = settings if rtol is None else settings.improved(errors, rtol)
             if rtol is None or better.size * scale.steps(better.step) > MOST_POINTS:
                 if not values:
                     raise unsettled
-                warnings.warn(
-                    f"`rtol` = {rtol:g} is not reached: the largest error is {reached:.2g}",
-                    stacklevel=4,
-                )
+                warn_of(values, problem.data.task, rtol or math.inf, "give more `samples`", 5)
                 break
             settings = better
     steps = scale.steps(settings.step)

@@ -68,6 +68,34 @@ def check_distinct(argument: str, labels: Iterable[Any]) -> None:
             raise ValueError(f"`{argument}` has two columns {label!r}")
 
 
+def check_without_target(table: Any, given: Any, values: Any, drop: Sequence[str]) -> None:
+    """Refuse a frame that still has the column which is the target: it would be learned from."""
+    name = getattr(given, "name", None)
+    if not is_frame(table) or name is None or str(name) in drop or name not in table.columns:
+        return
+    if np.array_equal(np.asarray(table[name]), np.asarray(values)):
+        raise ValueError(
+            f"`X` still has the column {str(name)!r}, which is `y`: say Dataset(X, {str(name)!r}), "
+            f"or leave it out by drop=[{str(name)!r}]"
+        )
+
+
+def telling(table: Any, values: Array, names: Names) -> str | None:
+    """Say which column is the target itself, as it is or as 0 and 1; one may have wanted it."""
+    if values.shape != table.shape[:1]:
+        return None  # refused elsewhere
+    same, start = np.ones((2, table.shape[1]), bool), 0
+    for part in row_blocks(table):
+        wanted = values[start : start + len(part), None]
+        same &= [(part == wanted).all(axis=0), (2 * part - 1 == wanted).all(axis=0)]
+        start += len(part)
+    found = np.flatnonzero(same.any(axis=0))
+    if not found.size:
+        return None
+    column = label_of(names, int(found[0]))
+    return f"`X`: column {column} is the target `y` itself: if that is not meant, `drop` it"
+
+
 def numbers(argument: str, values: Any, label: str | None = None) -> Array:
     """Return one column of floats; `label` is how to call it."""
     check_mask(argument, values)

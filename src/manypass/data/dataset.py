@@ -116,6 +116,7 @@ class Dataset:
             given, missing = ("X_test", "y_test")[:: 1 if self.y_test is None else -1]
             raise ValueError(f"`{given}` is given without `{missing}`")
         y = tidying.aligned("X", self.X, "y", self.y)
+        columns.check_without_target(self.X, self.y, y, drop)
         y_test = tidying.aligned("X_test", self.X_test, "y_test", self.y_test)
         X, X_test, names = tidying.tidy(
             self.X,
@@ -130,6 +131,8 @@ class Dataset:
         y, y_test, task, positive, remark = labels.read(y, y_test, label, self.task, positive)
         preparing.same_length("X", X, "y", y)
         columns.check_not_constant("X", X, names)
+        if told := columns.telling(X, y, names):
+            warnings.warn(told, stacklevel=_outside())
         if X_test is not None:
             X_test, _ = columns.inputs("X_test", X_test, names)
             preparing.same_length("X_test", X_test, "y_test", y_test)

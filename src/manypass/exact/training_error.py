@@ -80,20 +80,27 @@ def hebbian_regression(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
     return 0.5 * (b - 2 * (a * R + b * mean) + Q + 2 * a * R * mean + b * square)
 
 
-def pulses(problem: Problem, t: float) -> tuple[Array, Array]:
+def pulses(course: Course, t: float) -> tuple[Array, Array]:
     """Nodes of ∫₀ᵗ ds as weights, and v(s) e^{−∫vλ} from s to t there: what a kick at s is at t."""
+    if not t:
+        return np.zeros(1), np.zeros(1)
+    problem = course.problem
     edges = [0.0, *(b for b in schedules.breaks(problem.rate, problem.decay) if b < t), t]
     u, gauss = gauss_legendre(MANY)
     s = np.concatenate([low + (high - low) * (1 + u) / 2 for low, high in pairwise(edges)])
     weight = np.concatenate([(high - low) / 2 * gauss for low, high in pairwise(edges)])
-    _, L = Course(problem, t).at(np.append(s, t)).s
+    _, L = course.at(np.append(s, t)).s
     return weight, problem.v(s) * np.exp(L[:-1] - L[-1])
 
 
-def shot_moments(problem: Problem, t: Array) -> tuple[Array, Array]:
-    """⟨W⟩ and ⟨W²⟩ of W = v Σ_r e^{−vλ(t−t_r)}; in batch mode W is its mean."""
+def shot_moments(problem: Problem, t: Array, course: Course | None = None) -> tuple[Array, Array]:
+    """⟨W⟩ and ⟨W²⟩ of W = v Σ_r e^{−vλ(t−t_r)}; in batch mode W is its mean.
+
+    A `course` that reaches as far as t saves making one where the rate or the decay moves.
+    """
     if problem.scheduled:
-        every = [pulses(problem, time) if time else (np.zeros(1), np.zeros(1)) for time in t]
+        course = course or Course(problem, float(t[-1]))
+        every = [pulses(course, time) for time in t.tolist()]
         alpha, online = problem.data.alpha, problem.mode == "online"
         mean = np.array([w @ kick for w, kick in every]) / alpha
         return mean, mean**2 + online * np.array([w @ kick**2 for w, kick in every]) / alpha
@@ -103,12 +110,12 @@ def shot_moments(problem: Problem, t: Array) -> tuple[Array, Array]:
     return mean, mean**2 + square
 
 
-def shot_exponent(problem: Problem, t: float, k: Array) -> Any:
+def shot_exponent(problem: Problem, t: float, k: Array, course: Course | None = None) -> Any:
     """log⟨e^{ikW}⟩ = (1/α) ∫₀ᵗ [exp(ikv e^{−vλs}) − 1] ds, by sine and cosine integrals."""
     if problem.mode == "batch":
-        return np.asarray(1j * k * shot_moments(problem, np.array([t]))[0][0])
+        return np.asarray(1j * k * shot_moments(problem, np.array([t]), course)[0][0])
     if problem.scheduled:
-        weight, kicks = pulses(problem, t)
+        weight, kicks = pulses(course or Course(problem, t), t)
         return np.expm1(1j * np.multiply.outer(k, kicks)) @ weight / problem.data.alpha
     v, x, alpha = problem.rate, problem.rate * problem.decay, problem.data.alpha
     if x * t <= 0.1:
@@ -139,14 +146,14 @@ def wave_numbers(top: float, reach: float) -> tuple[Array, Array]:
 
 def hebbian_errors(problem: Problem, t: Array, R: Array, Q: Array) -> Array:
     """P(ỹx < 0) at times, by `wrong`."""
-    out = np.full(t.size, 0.5)
+    out, course = np.full(t.size, 0.5), Course(problem, float(t[-1]))
+    mean, _ = shot_moments(problem, t, course)
     for i in np.flatnonzero(Q > 0):
-        mean = shot_moments(problem, t[i : i + 1])[0][0]
 
         def boosts(k: Array, time: float = float(t[i])) -> Any:
-            return np.exp(shot_exponent(problem, time, k))
+            return np.exp(shot_exponent(problem, time, k, course))
 
-        out[i] = wrong(problem.teacher, R[i], Q[i], mean, boosts)
+        out[i] = wrong(problem.teacher, R[i], Q[i], mean[i], boosts)
     return out
 
 

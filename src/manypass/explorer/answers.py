@@ -54,7 +54,8 @@ def curves(view: View) -> dict[str, Any]:
         return answer | {"note": view.too_long, "runs": []}
     if view.linear:
         answer["curves"] = plain(solved(view))
-        limit = verbs.critical_rate(view.problem)
+        fixed = not isinstance(view.problem.decay, schedules.Schedule)  # else v_c moves too
+        limit = verbs.critical_rate(view.problem) if fixed else math.inf
         answer["critical_rate"] = limit if math.isfinite(limit) else None
         order = view.problem.sequence
         if order == "replacement" and not view.problem.scheduled:  # epochs have maps, not modes

@@ -177,4 +177,7 @@ def _problem(entries: Any) -> Problem:
         if key not in DATA:
             allowed = ", ".join(DATA)
             raise ValueError(f"`{key!s:.40}` is not a field of data on the page: it has {allowed}")
-    return Problem.from_dict(entries)
+    problem = Problem.from_dict(entries)
+    if problem.data.alpha == np.inf:
+        raise ValueError("`alpha` must be finite on the page, got inf: `manypass solve` takes it")
+    return problem

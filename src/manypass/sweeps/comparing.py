@@ -26,6 +26,11 @@ def compare(problem: Problem, objective: str, at: Any, method: Any, progress: bo
     if at == "steady":
         raise ValueError("`at` must be a time for `over` = 'schedule': by when should it be small?")
     until = checks.number("at", at, 1e-9, results.LATEST)
+    if problem.mode == "batch" and not (problem.temperature or isinstance(problem.decay, Schedule)):
+        raise ValueError(
+            "`over` = 'schedule' says nothing in `mode` = 'batch', where the rate only sets the "
+            "unit of time, and all schedules of equal ∫v dt end alike: take `over` = 'time'"
+        )
     asked = verbs.resolve(problem.replace(rate=Cosine(1.0, 0.0, until)), method, "solve")
     rough = getattr(asked, "rougher", lambda: asked)()
     limit = 2.0

@@ -21,6 +21,7 @@ COARSE = 9  # along each field, if there are several; along one, if every value 
 FEW = 5  # along each of several, if every value is sampled
 CLOSE = {1: 8, 2: 30}  # values around the optimum then, for one field and for more
 FINER = 8  # times as long as a coarse value a close one may take
+FLAT = 1e-9  # relative differences that are none
 LONG = 10.0  # seconds from which on the cost is said beforehand
 
 
@@ -130,6 +131,7 @@ def along_one(goal: Goal, name: str, bounds: tuple[float, float]) -> tuple[Array
     y = np.array([goal([value], rough=dear) for value in x])
     if not np.isfinite(y).any():
         raise ValueError(f"no {name} from {bounds[0]:g} to {bounds[1]:g} serves: {goal.reason}")
+    _require_slope(goal, y)
     i = int(np.argmin(y))
     around = (np.log(x[max(i - 1, 0)]), np.log(x[min(i + 1, x.size - 1)]))
     options: Any = {"xatol": 0.03, "maxiter": CLOSE[1]} if dear else {"xatol": 1e-4}
@@ -157,6 +159,7 @@ def _along_time(goal: Goal, bounds: tuple[float, float]) -> tuple[Array, dict[st
     y = at(x)
     if not np.isfinite(y).any():
         raise ValueError(f"no time from {bounds[0]:g} to {bounds[1]:g} serves: it has diverged")
+    _require_slope(goal, y)
     i = int(np.argmin(y))
     near, far = x[max(i - 1, 0)], x[min(i + 1, POINTS - 1)]
     if goal.sampled:
@@ -180,6 +183,7 @@ def along_many(goal: Goal, bounds: Mapping[str, tuple[float, float]]) -> Array:
     y = np.array([goal(x, rough=dear) for x in grid])
     if not np.isfinite(y).any():
         raise ValueError(f"nothing within the bounds of {', '.join(bounds)} serves: {goal.reason}")
+    _require_slope(goal, y.reshape([axis.size for axis in axes]))
     start = np.log(grid[int(np.argmin(y))])
     limits: Any = [(np.log(low), np.log(high)) for low, high in bounds.values()]
     options: Any = {"xatol": 1e-4, "fatol": 1e-10, "maxiter": 400}
@@ -191,6 +195,21 @@ def along_many(goal: Goal, bounds: Mapping[str, tuple[float, float]]) -> Array:
 
     found: Any = minimize(along, start, method="Nelder-Mead", bounds=limits, options=options)
     return np.asarray(np.exp(found.x))
+
+
+def _require_slope(goal: Goal, y: Array) -> None:
+    """Refuse a field that the objective does not depend on: any value of it would be the best."""
+    for axis, name in enumerate(goal.fields):
+        with np.errstate(invalid="ignore"):  # where nothing serves, whatever the field
+            spread = np.nan_to_num(np.ptp(y, axis=axis), nan=0.0, posinf=np.inf)
+        least = float(y[np.isfinite(y)].min())
+        if spread.max() <= FLAT * abs(least):
+            steady = goal.at == "steady" and name != "time"
+            where, way = (" in the steady state", ", or choose a time `at`") if steady else ("", "")
+            raise ValueError(
+                f"`over` = {name!r}: {goal.objective}{where} does not depend on it, it is "
+                f"{least:.4g} at every value: vary another field{way}"
+            )
 
 
 def _span(seconds: float) -> str:

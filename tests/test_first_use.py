@@ -1,0 +1,170 @@
+"""What people type in their first hours, and what they are then told."""
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from every_rule import RULES
+
+import manypass as mp
+from manypass import verbs
+from manypass.cavity.stationary import Stationary
+from manypass.exact import training_error
+from manypass.explorer.answers import curves
+from manypass.explorer.view import View
+
+PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(RNG.standard_normal((60, 3)), columns=["a", "b", "c"])
+FRAME["good"] = np.where(FRAME.a + FRAME.b > 0, 1, -1)
+
+
+@pytest.mark.parametrize(
+    ("closed", "flags", "code", "out", "err"),
+    [
+        (">&-", "--alpha 1.2", 0, "", ""),
+        ("2>&-", "--alpha 1.2", 0, "v_c = 2.000000\n", ""),
+        ("2>&-", "--alpha -1", 2, "", ""),
+        ("<&- >&-", "--alpha -1", 2, "", "manypass: --alpha must be a number"),
+        ("<&- >&- 2>&-", "--alpha 1.2", 0, "", ""),
+    ],
+)
+def test_closed_streams_are_as_good_as_nobody_who_reads(closed, flags, code, out, err):
+    line = f"{sys.executable} -m manypass critical-rate {flags} {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (code, out)
+    assert done.stderr.startswith(err)
+    assert done.stderr.count("\n") == bool(err)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("powerlaw:a", "`exponent` must be a number, got 'a'"),
+        ("powerlaw:1:b", "`teacher` must be a number, got 'b'"),
+        ("powerlaw:", "`exponent` is missing"),
+        ("powerlaw:1:2:3:4", "4 numbers, but a power law has only exponent, teacher, cutoff"),
+        ({"values": [1, 2], "wieghts": [1, 1]}, "`wieghts` is not a field of it: it has values"),
+    ],
+)
+def test_mistakes_in_the_text_of_inputs_are_named(given, said):
+    with pytest.raises(ValueError, match=said) as error:
+        mp.Teacher(1.0, inputs=given)
+    assert str(error.value).startswith(f"`inputs` = {given!r}: ")
+
+
+def test_an_infinite_value_of_a_swept_field_is_drawn():
+    found = mp.sweep(mp.Grid(PROBLEM, alpha=[1.0, 2.0, math.inf], rate=[0.5, 1.0]), workers=1)
+    for axes in (mp.plot.heatmap(found, x="alpha", y="rate"), mp.plot.lines(found, x="alpha")):
+        axes.figure.canvas.draw()
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "2", "inf"]
+
+
+@pytest.mark.parametrize(
+    ("problem", "over", "objective"),
+    [
+        (PROBLEM.replace(mode="batch"), "rate", "Eg"),
+        (PROBLEM.replace(mode="batch"), {"decay": (0.01, 1), "rate": (0.1, 2)}, "Eg"),
+        (PROBLEM.replace(mode="batch"), "window", "Eg"),
+        (PROBLEM.replace(rule=mp.Hebbian()), "time", "F2"),
+    ],
+)
+def test_there_is_no_best_of_what_changes_nothing(problem, over, objective):
+    name = over if isinstance(over, str) else "rate"
+    with pytest.raises(ValueError, match=f"`over` = '{name}': {objective}.* does not depend on it"):
+        mp.best(problem, over=over, objective=objective)
+
+
+def test_schedules_are_not_compared_where_only_their_integral_counts():
+    batch = PROBLEM.replace(mode="batch")
+    ends = [mp.solve(batch.replace(rate=v), [4.0]).Eg.item() for v in (0.5, "steps:0:0.9:2:0.1")]
+    assert ends[0] == pytest.approx(ends[1], rel=1e-8)
+    with pytest.raises(ValueError, match="`over` = 'schedule' says nothing in `mode` = 'batch'"):
+        mp.best(batch, over="schedule", at=4.0)
+
+
+def test_the_page_takes_a_decay_that_moves_and_refuses_endless_examples():
+    entry = {"data": {"alpha": 1.2}, "rule": "adaline", "rate": 1.0, "decay": "cosine:1:0.1:8"}
+    said = curves(View.from_dict({"problem": entry}))
+    assert said["critical_rate"] is None
+    assert len(said["curves"]["Eg"]) > 100
+    endless = entry | {"data": json.loads('{"alpha": Infinity}'), "decay": 0.1}
+    with pytest.raises(ValueError, match="`alpha` must be finite on the page, got inf"):
+        View.from_dict({"problem": endless})
+
+
+@pytest.mark.parametrize("frame", [FRAME, FRAME[::-1]], ids=["as it is", "in another order"])
+def test_a_frame_that_still_has_its_target_is_refused(frame):
+    with pytest.raises(ValueError, match=r"`X` still has the column 'good', which is `y`"):
+        mp.Dataset(frame, FRAME["good"])
+    same = mp.Dataset(frame, "good")
+    assert mp.Dataset(frame, FRAME["good"], drop=["good"]) == same
+    assert same.n == 3
+    mp.Dataset(FRAME.rename(columns={"a": "good", "good": "x"}).drop(columns="x"), FRAME["good"])
+
+
+@pytest.mark.parametrize("scale", [lambda y: y, lambda y: (y + 1) / 2], ids=["±1", "0 and 1"])
+def test_a_column_that_is_the_target_is_told(scale):
+    X = np.column_stack([FRAME[["a", "b", "c"]], scale(FRAME["good"])])
+    with pytest.warns(UserWarning, match="`X`: column 3 is the target `y` itself"):
+        mp.Dataset(X, FRAME["good"].to_numpy())
+
+
+@pytest.mark.parametrize("rule", RULES[2:], ids=str)
+@pytest.mark.parametrize("mode", ["online", "batch"])
+def test_automatic_simulates_what_no_theory_of_given_data_serves(rule, mode):
+    problem = mp.Problem(mp.Dataset(FRAME, "good"), rule, rate=0.1, decay=0.5, mode=mode)
+    for verb in ("solve", "steady_state"):
+        assert verbs.automatic(problem, verb) == "simulation"
+
+
+def test_a_nonlinear_rule_learns_given_data_without_being_told_how():
+    problem = mp.Problem(mp.Dataset(FRAME, "good"), mp.Adatron(kappa=1.0), rate=0.1, decay=0.5)
+    found = mp.solve(problem, [1.0])
+    assert json.loads(found.attrs["method"])["name"] == "Simulation"
+    assert mp.best(problem, over="rate", objective="Et", at=5.0).best_Et < found.Et.item()
+
+
+def test_poles_that_meet_are_not_stable_and_nothing_is_said_of_it():
+    """As with forces that are nothing beside what they act on, Huber(1e-12)."""
+    rates = np.array([0.5, 2.0])
+    values = np.concatenate([[0.1, 1.0, 0.0], np.ones(2), [0.0], np.zeros(2)])
+    state = Stationary(PROBLEM, rates, values)
+    assert not state.stable
+
+
+def test_accuracy_that_is_not_reached_names_the_curve():
+    noisy = mp.Problem(mp.Teacher(0.5, noise=3.0), mp.Adatron(kappa=1.0), rate=1.0, decay=0.1)
+    with pytest.warns(
+        UserWarning,
+        match=r"`rtol` = 0.01 is not reached: the error of R is 0\.\d+, its largest value 0\.1\d*: "
+        r"take a smaller `rtol`",
+    ):
+        found = mp.solve(noisy, [1.0, 2.0, 4.0])
+    assert 0.01 * found.R.max() < found.R_se.max() < 0.01 * np.sqrt(found.Q.max())
+
+
+def test_a_start_in_a_file_is_a_table():
+    entry = PROBLEM.to_dict() | {"start": "0.5,1"}
+    with pytest.raises(ValueError, match=r"in a file the table \{ R = 0.5, Q = 1.0 \}, got '0.5"):
+        mp.Problem.from_dict(entry)
+
+
+def test_training_errors_of_a_moving_hebbian_rate_follow_one_course(monkeypatch):
+    made = []
+
+    class Course(training_error.Course):
+        def __init__(self, *given):
+            made.append(given)
+            super().__init__(*given)
+
+    monkeypatch.setattr(training_error, "Course", Course)
+    moving = PROBLEM.replace(rule=mp.Hebbian(), rate="cosine:1:0.1:8")
+    found = mp.solve(moving, np.linspace(0, 8, 9))
+    assert len(made) == 1
+    alone = [mp.solve(moving, [t]).Et.item() for t in (3.0, 8.0)]
+    assert found.Et.sel(t=[3.0, 8.0]).values.tolist() == pytest.approx(alone, abs=1e-9)

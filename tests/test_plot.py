@@ -59,7 +59,7 @@ def test_the_key_says_what_tells_results_apart():
 def test_a_legend_covers_no_curve():
     grid = mp.Grid(PROBLEM, rate=[0.5, 1.5, 2.5], decay=[0.1, 0.4, 1.6, 3.0])
     X = np.random.default_rng(0).standard_normal((30, 3))
-    given = PROBLEM.replace(data=mp.Dataset(X, X[:, 0], task="regression"), rate=0.1)
+    given = PROBLEM.replace(data=mp.Dataset(X, -X[:, 0], task="regression"), rate=0.1)
     theory, data = mp.solve(PROBLEM, TIMES), mp.solve(given, TIMES)
     with ThreadPoolExecutor(1) as one:
         swept = mp.sweep(grid, executor=one)

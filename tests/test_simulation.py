@@ -468,7 +468,7 @@ def test_a_state_that_is_not_steady_is_told(changes, samples, words):
 
 def test_a_data_set_that_is_not_learned_yet_is_told():
     X = np.random.default_rng(0).standard_normal((40, 5))
-    problem = mp.Problem(mp.Dataset(X, X[:, 0], task="regression"), mp.Adaline(), rate=0.05)
+    problem = mp.Problem(mp.Dataset(X, -X[:, 0], task="regression"), mp.Adaline(), rate=0.05)
     with pytest.warns(UserWarning, match="Q still grows"):
         mp.steady_state(problem, mp.Simulation(samples=20))
 

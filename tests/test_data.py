@@ -207,7 +207,10 @@ def test_batch_learning_is_the_same_by_theory_and_simulation():
 def test_critical_rate_is_where_the_exact_map_reaches_one(decay):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((9, 4)) * rng.lognormal(0, 1, (9, 1))
-    for data in (mp.Dataset(X, -X[:, 0]), mp.Dataset(X[:3], -X[:3, 0])):  # and fewer examples than N
+    for data in (
+        mp.Dataset(X, -X[:, 0]),
+        mp.Dataset(X[:3], -X[:3, 0]),
+    ):  # and fewer examples than N
         rate = mp.critical_rate(problem_on(data, 1.0, decay))
         A = [(1 - rate * decay / 4) * np.eye(4) - rate / 4 * np.outer(x, x) for x in data.X]
         top = np.linalg.eigvalsh(np.mean([np.kron(a, a) for a in A], axis=0))

@@ -13,6 +13,7 @@ from every_rule import RULES
 import manypass as mp
 from manypass import verbs
 from manypass.cavity.stationary import Stationary
+from manypass.cli import main
 from manypass.exact import training_error
 from manypass.explorer.answers import curves
 from manypass.explorer.view import View
@@ -168,3 +169,51 @@ def test_training_errors_of_a_moving_hebbian_rate_follow_one_course(monkeypatch)
     assert len(made) == 1
     alone = [mp.solve(moving, [t]).Et.item() for t in (3.0, 8.0)]
     assert found.Et.sel(t=[3.0, 8.0]).values.tolist() == pytest.approx(alone, abs=1e-9)
+
+
+SWEPT = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0], decay=[0.1, 0.2]), workers=1)
+SOLVED = mp.solve(PROBLEM, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "odd", [3, np.nan, 10**400, 1j, b"Eg", [[1]], pd.NA, np.ma.masked], ids=repr
+)
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("over", lambda odd: mp.best(PROBLEM, over=odd)),
+        ("objective", lambda odd: mp.best(PROBLEM, over="decay", objective=odd)),
+        ("variables", lambda odd: mp.plot.curves(SOLVED, variables=odd)),
+        ("variable", lambda odd: mp.plot.heatmap(SWEPT, odd)),
+        ("x", lambda odd: mp.plot.heatmap(SWEPT, x=odd)),
+        ("x", lambda odd: mp.plot.lines(SWEPT, x=odd)),
+        ("by", lambda odd: mp.plot.lines(SWEPT, by=odd)),
+        ("inputs", lambda odd: PROBLEM.replace(inputs=odd)),
+        ("weights", lambda odd: mp.Start(weights=odd)),
+        ("X", lambda odd: mp.Dataset(odd, [1, -1])),
+        ("X", lambda odd: mp.inputs_of(odd, [1.0, 2.0])),
+        ("power", lambda odd: mp.inputs.Blocks([1.0, 2.0], power=odd)),
+    ],
+)
+def test_odd_values_are_refused_by_name(name, asked, odd):
+    with pytest.raises(ValueError, match=f"`{name}`"):
+        asked(odd)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("solve --alpha 1 --rate 1 --times -1,1", "one that begins with - is written --times=-1"),
+        ("advise --alpha 1.2", "got Teacher(alpha=1.2, task='classification', noise=0.0, inputs="),
+        ("solve --data . --target y --rate 1", "--data must end in .csv"),
+        ("solve --data folder.csv --target y --rate 1", "no file 'folder.csv': it is a folder"),
+    ],
+)
+def test_what_was_typed_is_named(line, said, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(SystemExit) as end:
+        main(line.split())
+    words = capsys.readouterr().err
+    assert (end.value.code, words.count("\n")) == (2, 1)
+    assert said in words

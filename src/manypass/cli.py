@@ -35,7 +35,7 @@ NAMES = {
 }
 SPOKEN = re.compile(  # how messages name an argument, a method, another thing, a setting
     rf"`(?P<name>\w+)`|(?:\bmethod )?\b(?P<method>{'|'.join(NAMES)})\((?P<settings>[^()]*)\)"
-    r"|\w+\([^()]*\)|\b(?P<setting>\w+)=(?P<value>True|False|'\w*')"
+    r"|\w+\((?:[^()]|\([^()]*\))*\)|\b(?P<setting>\w+)=(?P<value>True|False|'\w*')"
 )
 
 
@@ -47,6 +47,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with code 2."""
+        if found := re.fullmatch(r"argument (--\S+): expected one argument", message):
+            message += f": one that begins with - is written {found[1]}=-1"
         fail(message)
 
 

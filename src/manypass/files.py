@@ -61,7 +61,9 @@ def folder(argument: str, path: Any) -> Path:
 
 
 def missing(path: str | os.PathLike[str]) -> str:
-    """Say what is not there: the file, or already its folder."""
+    """Say what is not there: the file, which may be a folder, or already its folder."""
+    if Path(path).is_dir():
+        return f"no file {str(path)!r}: it is a folder"
     folder = Path(path).parent
     return f"no file {str(path)!r}" if folder.is_dir() else f"no folder {str(folder)!r}"
 

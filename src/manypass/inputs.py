@@ -236,7 +236,7 @@ def read(value: Any) -> Inputs:
     """
     if isinstance(value, Inputs):
         return value
-    if value is None or value == "isotropic":
+    if value is None or (isinstance(value, str) and value == "isotropic"):
         return Isotropic()
     try:
         if isinstance(value, str) and value.startswith("powerlaw:"):
@@ -272,7 +272,7 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     """
     try:
         X, y = np.asarray(X, float), np.asarray(y, float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"`X` and `y` must be real numbers: {error}") from None
     if X.ndim != 2 or y.shape != X.shape[:1] or not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise ValueError(f"`X` must be p × N finite numbers and `y` p, got {X.shape}, {y.shape}")
@@ -305,8 +305,11 @@ def _numbers(words: list[str]) -> dict[str, Any]:
 
 def _positive(name: str, values: Any, size: int | None, *, or_zero: bool = False) -> Any:
     try:
-        numbers = [float(value) for value in np.atleast_1d(checks.unmasked(name, values))]
-    except (TypeError, ValueError):
+        given = np.atleast_1d(checks.unmasked(name, values))
+        if np.iscomplexobj(given):
+            raise TypeError
+        numbers = [float(value) for value in given]
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"`{name}` must be numbers, got {values!r:.80}") from None
     low = 0.0 if or_zero else 1e-12
     wrong = next((v for v in numbers if not low <= v <= 1e12), None)

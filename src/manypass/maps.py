@@ -50,9 +50,10 @@ def heatmap(
     matplotlib Axes
     """
     values = _values(result, variable, 2)
-    x, y = x or str(values.dims[0]), y or str(values.dims[1])
-    if {x, y} != set(values.dims):
-        raise ValueError(f"`x` and `y` must be {' and '.join(map(str, values.dims))}, got {x}, {y}")
+    names = [str(dim) for dim in values.dims]
+    x, y = names[0] if x is None else x, names[1] if y is None else y
+    if not (isinstance(x, str) and isinstance(y, str) and {x, y} == {*names}):
+        raise ValueError(f"`x` and `y` must be {' and '.join(names)}, got {x!r}, {y!r}")
     ax = _axes(ax)
     shown = values.transpose(y, x)
     image = ax.pcolormesh(_ticks(values[x]), _ticks(values[y]), shown, shading="nearest")
@@ -92,11 +93,11 @@ def lines(
     matplotlib Axes
     """
     values = _values(result, variable, 1, 2)
-    x = x or str(values.dims[0])
-    if x not in values.dims:
+    x = str(values.dims[0]) if x is None else x
+    if not isinstance(x, str) or x not in values.dims:
         raise ValueError(f"`x` must be among {', '.join(map(str, values.dims))}, got {x!r}")
     others = [str(dim) for dim in values.dims if dim != x]
-    if by is not None and by not in others:
+    if by is not None and not (isinstance(by, str) and by in others):
         raise ValueError(f"`by` must be {' or '.join(others) or 'left out'}, got {by!r}")
     ax = _axes(ax)
     steps = values[others[0]].values if others else [None]
@@ -182,7 +183,7 @@ def _values(result: Any, variable: str, *sizes: int) -> xr.DataArray:
     if not held:
         reason = next((str(e) for e in result["error"].values.flat if e), "it is empty")
         raise ValueError(f"`result` has no point with an answer: {reason}")
-    if variable not in held:
+    if not isinstance(variable, str) or variable not in held:
         raise ValueError(f"`variable` must be among {', '.join(held)}, got {variable!r}")
     values = result[variable].squeeze()
     if values.ndim not in sizes:

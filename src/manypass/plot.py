@@ -83,8 +83,11 @@ def curves(
     shows_rate = checks.flag("rate", rate)
     held = [n for n in SYMBOLS if any(n in result for result in results)]
     variables = [variables] if isinstance(variables, str) else variables
-    if variables is not None and not (variables and {*variables} <= {*held}):
-        odd = next((name for name in variables if name not in held), variables)
+    names = [*variables] if np.iterable(variables) else []
+    if variables is not None and not (
+        names and all(isinstance(n, str) and n in held for n in names)
+    ):
+        odd = next((n for n in names if not (isinstance(n, str) and n in held)), variables)
         raise ValueError(f"`variables` must be among {', '.join(held)}, got {odd!r}")
     ax = new_figure(1, shows_rate)[1][0] if ax is None else axes_of(ax)
     theories, drawn = 0, set[str]()

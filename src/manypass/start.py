@@ -58,7 +58,7 @@ class Start:
             raise ValueError("`weights` say all: leave `R` and `Q` out")
         try:
             weights = np.asarray(checks.unmasked("weights", self.weights), float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"`weights` must be real numbers, got {self.weights!r:.80}") from None
         if weights.ndim != 1 or not weights.size or not np.isfinite(weights).all():
             raise ValueError(

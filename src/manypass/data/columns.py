@@ -218,7 +218,7 @@ def dense(argument: str, table: Any) -> Array:
             plain = np.array(filled, dtype=float).reshape(plain.shape)
         if plain.dtype.kind not in "biuf":
             raise TypeError
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"`{argument}` must be a table of numbers, got {_describe(table)}"
         ) from None

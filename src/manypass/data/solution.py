@@ -212,5 +212,8 @@ def refused_by_card(problem: Problem) -> str | None:
 def data_of(problem: Problem) -> Dataset:
     """Return the data set of a problem that has one."""
     if not isinstance(problem.data, Dataset):
-        raise ValueError(f"`data` must be a Dataset, got {problem.data!r}")
+        raise ValueError(
+            f"`data` must be a Dataset, one's own examples from a file or from arrays, got "
+            f"{problem.data!r}"
+        )
     return problem.data

@@ -77,6 +77,10 @@ def best(
     5.0
     """
     checked(problem)
+    if not isinstance(objective, str):
+        raise ValueError(
+            f"`objective` must be the name of a result such as 'Eg', got {objective!r}"
+        )
     window = checks.number("window", window, 0, results.LATEST)
     if not isinstance(at, str) or at != "steady":
         at = checks.number("at", at, 1e-9, results.LATEST)
@@ -86,7 +90,9 @@ def best(
         return compare(problem, objective, at, method, progress)
     # A schedule of what is varied is replaced by constants: methods are chosen for these
     for name, value in (("rate", 1.0), ("decay", 0.0)):
-        varied = over == name if isinstance(over, str) else name in over
+        varied = (
+            over == name if isinstance(over, str) else isinstance(over, Mapping) and name in over
+        )
         if varied and isinstance(getattr(problem, name), Schedule):
             problem = problem.replace(**{name: value})
     bounds = _bounds(problem, over, at)

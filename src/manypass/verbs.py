@@ -60,7 +60,7 @@ def solve(
         `Exact()` for Adaline and Hebbian, `DMFT(...)` for every force,
         `Simulation(...)` for every rule; or with their default settings "exact", "dmft",
         "simulation", "mean-force"; "auto" takes the exact theory where there is one, else DMFT,
-        and a simulation for an order of the examples that neither serves.
+        and a simulation for given data or an order of the examples that neither serves.
     two_time : bool
         Also compute C(t,s) and G(t,s); simulations measure G only with `response=True`.
     progress : bool or callable

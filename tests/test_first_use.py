@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
 
@@ -40,6 +41,16 @@ def test_closed_streams_are_as_good_as_nobody_who_reads(closed, flags, code, out
     assert (done.returncode, done.stdout) == (code, out)
     assert done.stderr.startswith(err)
     assert done.stderr.count("\n") == bool(err)
+
+
+def test_a_terminal_that_lacks_letters_loses_no_answer(tmp_path):
+    plan = 'rule = "adaline"\nrate = 1.0\ndata = { alpha = 1.2 }\nsweep = { decay = [0.1] }\n'
+    (tmp_path / "plan.toml").write_text(plan)
+    line = [sys.executable, "-m", "manypass", "sweep", "plan.toml", "--workers", "1", "--out", "ö"]
+    letters = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(line, cwd=tmp_path, env=letters, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\xf6/sweep.nc" in done.stdout
 
 
 @pytest.mark.parametrize(

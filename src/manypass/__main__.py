@@ -1,5 +1,6 @@
 """`python -m manypass` and `manypass` are the command line."""
 
+import io
 import math
 import os
 import signal
@@ -15,6 +16,8 @@ def main() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # `>&-`; in this order each gets the number that it had
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack letters, as stderr knows
+        sys.stdout.reconfigure(errors="backslashreplace")
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # unless in background
     last = -math.inf
 

@@ -285,7 +285,10 @@ def test_a_closed_pipe_loses_no_file(tmp_path):
 BAD = [
     (["solve", "--rate", "1"], "--alpha is missing"),
     (["solve", "--alpha", "1"], "--rate is missing"),
-    (["solve", *FLAGS, "--alpha", "0"], "--alpha must be a number from 1e-06 to 1e+06, got 0.0"),
+    (
+        ["solve", *FLAGS, "--alpha", "0"],
+        "--alpha must be a number from 1e-06 to 1e+06 or inf, got 0.0",
+    ),
     (["solve", *FLAGS, "--alpha", "x"], "argument --alpha: invalid float value: 'x'"),
     (["solve", *FLAGS, "--rate", "-1"], "--rate must be a number from 1e-12 to 1e+06, got -1.0"),
     (["solve", *FLAGS, "--rate", "nan"], "--rate must be a number from 1e-12 to 1e+06, got nan"),

@@ -228,3 +228,11 @@ def test_what_was_typed_is_named(line, said, capsys, monkeypatch, tmp_path):
     words = capsys.readouterr().err
     assert (end.value.code, words.count("\n")) == (2, 1)
     assert said in words
+
+
+def test_what_is_allowed_is_all_told():
+    with pytest.raises(ValueError, match="`alpha` must be a number from 1e-06 to 1e.06 or inf, got"):
+        mp.Teacher(-1.0)
+    with pytest.raises(ValueError, match="`power` must be numbers from 0 to 1e12, not all of them"):
+        mp.Eigenvalues([1, 2, 3], [0, 0, 0])
+    assert mp.Teacher(np.float32("inf")) == mp.Teacher(float("inf"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Collection
 from dataclasses import fields
@@ -26,12 +27,23 @@ def is_real(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_ | np.timedelta64)
 
 
-def number(name: str, value: Any, low: float, high: float, *, or_zero: bool = False) -> float:
-    """Return `value` as a float if it is a real number in [low, high], or 0 if allowed."""
+def number(
+    name: str,
+    value: Any,
+    low: float,
+    high: float,
+    *,
+    or_zero: bool = False,
+    or_infinite: bool = False,
+) -> float:
+    """Return `value` as a float if it is a real number in [low, high], or 0 or inf if allowed."""
     value = bare(value)
-    if not (is_real(value) and (low <= value <= high or (or_zero and value == 0))):
-        zero = "0 or " if or_zero else ""
-        raise ValueError(f"`{name}` must be {zero}a number from {low:g} to {high:g}, got {value!r}")
+    also = (or_zero, 0), (or_infinite, math.inf)
+    if not (is_real(value) and (low <= value <= high or (True, value) in also)):
+        zero, infinite = "0 or " if or_zero else "", " or inf" if or_infinite else ""
+        raise ValueError(
+            f"`{name}` must be {zero}a number from {low:g} to {high:g}{infinite}, got {value!r}"
+        )
     return float(value)
 
 

@@ -314,8 +314,8 @@ def _positive(name: str, values: Any, size: int | None, *, or_zero: bool = False
     low = 0.0 if or_zero else 1e-12
     wrong = next((v for v in numbers if not low <= v <= 1e12), None)
     if not numbers or wrong is not None or sum(numbers) == 0:
-        least = "0" if or_zero else "above 0"
-        raise ValueError(f"`{name}` must be numbers from {least} to 1e12, got {values!r:.80}")
+        least = "0 to 1e12, not all of them 0" if or_zero else "above 0 to 1e12"
+        raise ValueError(f"`{name}` must be numbers from {least}, got {values!r:.80}")
     if size is not None and len(numbers) != size:
         raise ValueError(f"`{name}` must be {size} numbers, got {len(numbers)}")
     return tuple(numbers)

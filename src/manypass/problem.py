@@ -43,9 +43,7 @@ class Teacher:
     inputs: Any = UNCORRELATED
 
     def __post_init__(self) -> None:
-        alpha = self.alpha
-        if not (isinstance(alpha, float) and alpha == math.inf):
-            alpha = checks.number("alpha", alpha, 1e-6, 1e6)
+        alpha = checks.number("alpha", self.alpha, 1e-6, 1e6, or_infinite=True)
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "inputs", read_inputs(self.inputs))
         checks.choice("task", self.task, TASKS)

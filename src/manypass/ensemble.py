@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from manypass import notebooks
+
 Measured = dict[str, Any]
 Progress = bool | Callable[[Any], None]
 
@@ -129,9 +131,7 @@ def shown(
     if not progress or callable(progress):  # a function is told by the method itself
         yield from items
         return
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=unit, desc=what) as bar:
+    with notebooks.bar(total=total, unit=unit, desc=what) as bar:
         for item in items:
             bar.update(size(item))
             yield item

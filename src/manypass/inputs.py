@@ -49,7 +49,14 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Isotropic(Inputs):
-    """Inputs without correlations, Σ = 1: the paper's."""
+    """Inputs without correlations, Σ = 1: the paper's.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> mp.Teacher(alpha=1.2).inputs
+    Isotropic()
+    """
 
     def law(self, alpha: float) -> Law:
         """One eigenvalue."""
@@ -195,6 +202,12 @@ class Eigenvalues(Inputs):
     mu : sequence of float
     power : sequence of float, optional
         The teacher's power in each direction; by default that of equal weights, ∝ μ.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> mp.Eigenvalues([1.0, 3.0]).law(1.0).mu.tolist()  # normalised to a mean of 1
+    [0.5, 1.5]
     """
 
     mu: Any

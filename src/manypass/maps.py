@@ -48,6 +48,14 @@ def heatmap(
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
+    >>> grid = mp.Grid(problem, rate=[0.5, 1.0, 1.5], decay=[0.1, 0.2])
+    >>> mp.plot.heatmap(mp.sweep(grid, workers=1, progress=False)).get_xlabel()
+    '$v$'
     """
     values = _values(result, variable, 2)
     names = [str(dim) for dim in values.dims]
@@ -91,6 +99,15 @@ def lines(
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
+    >>> grid = mp.Grid(problem, rate=[0.5, 1.0, 1.5], decay=[0.1, 0.2])
+    >>> ax = mp.plot.lines(mp.sweep(grid, workers=1, progress=False), x="rate")
+    >>> len(ax.containers)  # a line for each decay
+    2
     """
     values = _values(result, variable, 1, 2)
     x = str(values.dims[0]) if x is None else x
@@ -134,6 +151,14 @@ def worth(*found: xr.Dataset, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> data = mp.Teacher(alpha=1.0, task="regression", noise=0.1)
+    >>> problem = mp.Problem(data, mp.Adaline(), rate=0.5, decay=0.01)
+    >>> mp.plot.worth(mp.effective_data(problem, [1, 2, 4])).get_xlabel()
+    'passes'
     """
     if not found or not all("effective_data" in getattr(one, "data_vars", ()) for one in found):
         raise ValueError("`found` must be datasets from effective_data()")

@@ -130,6 +130,14 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
+    >>> seen = mp.activations(problem, 2.0, samples=2000, seed=0)
+    >>> mp.plot.activations(seen).get_xlabel()
+    'activation'
     """
     if not results or not all(
         isinstance(r, xr.Dataset) and "x" in r and "target" in r for r in results
@@ -173,6 +181,13 @@ def overview(*results: xr.Dataset, rate: bool | None = None) -> Figure:
     """Two panels as in the paper's Fig. 2: order parameters, or squared errors of data; errors.
 
     Under both the `rate` against time; by default where it moves.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
+    >>> len(mp.plot.overview(mp.solve(problem, [1, 2, 4, 8])).axes)
+    2
     """
     results = _checked(results)
     moving = any(map(rate_panel.moves, results))
@@ -187,8 +202,27 @@ def overview(*results: xr.Dataset, rate: bool | None = None) -> Figure:
 
 def new_figure(panels: int, taller: bool = False) -> tuple[Figure, list[Axes]]:
     """Return a figure of journal-column panels side by side, outside pyplot's global state."""
-    figure = Figure(figsize=(3.6 * panels, 3.6 if taller else 2.9), layout="constrained")
-    return figure, list(np.atleast_1d(figure.subplots(1, panels)))
+    figure = Picture(figsize=(3.6 * panels, 3.6 if taller else 2.9), layout="constrained")
+    made = figure.subplots(1, panels, subplot_kw={"axes_class": Panel})
+    return figure, list(np.atleast_1d(made))
+
+
+class Picture(Figure):
+    """A figure that a notebook shows although pyplot does not know it."""
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        self.savefig(picture, format="png", dpi=200)
+        return picture.getvalue()
+
+
+class Panel(Axes):
+    """Axes of such a figure: as the last line of a cell they show it."""
+
+    def _repr_png_(self) -> bytes:
+        figure = self.get_figure(root=True)
+        assert isinstance(figure, Picture)
+        return figure._repr_png_()
 
 
 def axes_of(ax: Any) -> Axes:
@@ -201,7 +235,20 @@ def axes_of(ax: Any) -> Axes:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as .png or .pdf."""
+    """Write a figure as .png or .pdf.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> ax = mp.plot.curves(mp.solve(problem, [1, 2, 4]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mp.plot.save_figure(ax.figure, Path(folder) / "x.pdf")
+    ...     (Path(folder) / "x.pdf").stat().st_size > 1000
+    True
+    """
     if not isinstance(figure, Figure):
         raise ValueError(f"`figure` must be a matplotlib Figure, got {figure!r:.60}")
     suffix = files.suffix(path, (".png", ".pdf"))

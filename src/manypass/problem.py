@@ -35,6 +35,13 @@ class Teacher:
     inputs : Inputs
         How inputs are correlated, by one of `manypass.inputs` or its text; by default not at all.
         With covariance Σ the order parameters are R = BᵀΣJ and Q = JᵀΣJ.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> data = mp.Teacher(alpha=1.2, task="regression", noise=0.5)
+    >>> data.a, data.b  # ⟨yỹ⟩ and ⟨ỹ²⟩
+    (1.0, 1.25)
     """
 
     alpha: float
@@ -220,6 +227,11 @@ class Problem:
                 f"`batch_share` = {share!r} does not cut an epoch into whole batches, which "
                 f"`sequence` = {order!r} needs: take 1/{batches} = {1 / batches!r}"
             )
+
+    def _repr_html_(self) -> str:
+        from manypass import notebooks
+
+        return notebooks.table(self)
 
     @property
     def scheduled(self) -> bool:

@@ -117,6 +117,18 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
 
     The file appears only when it is whole. CSV starts with `#` lines that hold the attributes;
     JSON writes null for inf and NaN, which it cannot express. `load` reads all three.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
+    >>> found = mp.solve(problem, [1, 2, 4])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mp.save(found, Path(folder) / "x.nc")
+    ...     mp.load(Path(folder) / "x.nc").identical(found)
+    True
     """
     _problem_entry(result)
     if isinstance(result, xr.DataArray):

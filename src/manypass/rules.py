@@ -234,7 +234,14 @@ def _huber_slope(x, target, width):  # type: ignore[no-untyped-def]
 
 
 class Hebbian(Rule):
-    """F = ỹ: every example pulls with the same strength, learned or not."""
+    """F = ỹ: every example pulls with the same strength, learned or not.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> mp.Hebbian().force(0.5, 1.0)
+    1.0
+    """
 
     __slots__ = ()
 
@@ -243,7 +250,14 @@ class Hebbian(Rule):
 
 
 class Adaline(Rule):
-    """F = ỹ − x: gradient descent on ½(ỹ − x)²."""
+    """F = ỹ − x: gradient descent on ½(ỹ − x)².
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> mp.Adaline().force(0.25, 1.0)
+    0.75
+    """
 
     __slots__ = ()
 
@@ -252,7 +266,14 @@ class Adaline(Rule):
 
 
 class Adatron(Rule):
-    """F = ỹ (κ − xỹ) Θ(κ − xỹ): gradient descent on the squared hinge of margin κ."""
+    """F = ỹ (κ − xỹ) Θ(κ − xỹ): gradient descent on the squared hinge of margin κ.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> [float(mp.Adatron(kappa=0.5).force(x, 1.0)) for x in (-0.25, 0.75)]  # known: no force
+    [0.75, 0.0]
+    """
 
     __slots__ = ()
 
@@ -261,7 +282,14 @@ class Adatron(Rule):
 
 
 class Perceptron(Rule):
-    """F = ỹ Θ(κ − xỹ); its slope is zero except for the jump at the threshold."""
+    """F = ỹ Θ(κ − xỹ); its slope is zero except for the jump at the threshold.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> [mp.Perceptron().force(x, 1.0) for x in (-2.0, 2.0)]
+    [1.0, 0.0]
+    """
 
     __slots__ = ()
 
@@ -270,7 +298,14 @@ class Perceptron(Rule):
 
 
 class Logistic(Rule):
-    """F = ỹ / (1 + e^{xỹ}): gradient descent on log(1 + e^{−xỹ})."""
+    """F = ỹ / (1 + e^{xỹ}): gradient descent on log(1 + e^{−xỹ}).
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> float(mp.Logistic().force(0.0, 1.0))
+    0.5
+    """
 
     __slots__ = ()
 
@@ -279,7 +314,14 @@ class Logistic(Rule):
 
 
 class Huber(Rule):
-    """F = ỹ − x cut at ±width: gradient descent on the Huber loss."""
+    """F = ỹ − x cut at ±width: gradient descent on the Huber loss.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> float(mp.Huber(width=0.5).force(-3.0, 1.0))
+    0.5
+    """
 
     __slots__ = ()
 

@@ -18,7 +18,14 @@ CURVES = ("R", "Q", "F2", "Et")
 
 
 class NotSettledError(ValueError):
-    """There is no steady state within reach; `result` holds the last values that were found."""
+    """There is no steady state within reach; `result` holds the last values that were found.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> issubclass(mp.NotSettledError, ValueError)
+    True
+    """
 
     def __init__(self, message: str, result: xr.Dataset) -> None:
         super().__init__(message)

@@ -9,7 +9,7 @@ from types import ModuleType
 import matplotlib as mpl
 import xarray as xr
 
-from manypass import files, plot
+from manypass import files, notebooks, plot
 from manypass.reproduce import figure1, figure2, figure3, figure4, figure5, figure6
 from manypass.reproduce.parts import Part, Parts, Scale
 from manypass.reproduce.report import Chapter, write_report
@@ -76,10 +76,8 @@ class Clock:
     """Shows what is computed and how long the rest will take; adds up the time of theory."""
 
     def __init__(self, expected: float, progress: bool) -> None:
-        from tqdm import tqdm
-
         layout = "{desc:<34}{percentage:3.0f}%|{bar}| {elapsed} spent, {remaining} left"
-        self.bar = tqdm(total=expected, bar_format=layout, disable=not progress)
+        self.bar = notebooks.bar(total=expected, bar_format=layout, disable=not progress)
         self.spent = {"theory": 0.0, "simulation": 0.0}
 
     def get(self, part: Part, folder: Path) -> xr.Dataset:

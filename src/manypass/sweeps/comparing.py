@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, families, results, verbs
+from manypass import checks, families, notebooks, results, verbs
 from manypass.data.dataset import Dataset
 from manypass.observables import generalization_error
 from manypass.problem import Problem
@@ -21,8 +21,6 @@ AVERAGED = ("Eg", "Q")  # what is known of averaged weights
 
 def compare(problem: Problem, objective: str, at: Any, method: Any, progress: bool) -> xr.Dataset:
     """Return the least objective at a time with the best rate of each kind."""
-    from tqdm import tqdm
-
     if at == "steady":
         raise ValueError("`at` must be a time for `over` = 'schedule': by when should it be small?")
     until = checks.number("at", at, 1e-9, results.LATEST)
@@ -37,7 +35,7 @@ def compare(problem: Problem, objective: str, at: Any, method: Any, progress: bo
     if isinstance(problem.rule, Adaline) and problem.mode == "online":
         limit = verbs.critical_rate(problem.replace(rate=1.0))
     bounds = (1e-3 * limit, 1.5 * limit)
-    bar = tqdm(desc="best", unit="value", delay=3.0, disable=not progress)
+    bar = notebooks.bar(desc="best", unit="value", delay=3.0, disable=not progress)
 
     def value(rate: Any, method: Any = rough) -> float:
         bar.update()

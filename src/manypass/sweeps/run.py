@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, files, results, verbs
+from manypass import checks, files, notebooks, results, verbs
 from manypass.sweeps import pools
 from manypass.sweeps.grid import Grid
 from manypass.sweeps.points import Answer, Point, unseal
@@ -248,6 +248,5 @@ def _attributes(grid: Grid, method: Any, store: Store | None) -> dict[str, Any]:
 
 
 def _bar(total: int, known: int, progress: bool) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(total=total, initial=known, unit="point", desc="sweep", disable=not progress)
+    told = {"unit": "point", "desc": "sweep", "disable": not progress}
+    return notebooks.bar(total=total, initial=known, **told)

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import minimize, minimize_scalar
 
-from manypass import verbs
+from manypass import notebooks, verbs
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.problem import Problem, Teacher
@@ -38,15 +38,13 @@ class Goal:
         window: float,
         progress: bool,
     ) -> None:
-        from tqdm import tqdm
-
         self.problem, self.fields, self.objective = problem, fields, objective
         verb = "steady_state" if at == "steady" and "time" not in fields else "solve"
         self.at, self.method, self.window = at, verbs.resolve(problem, method, verb), window
         self.rough = getattr(self.method, "rougher", lambda: self.method)()
         self.reason, self.error = "", np.nan
         self.known: dict[tuple[float, ...], tuple[float, float]] = {}  # at full accuracy
-        self.bar = tqdm(desc="best", unit="value", delay=3.0, disable=not progress)
+        self.bar = notebooks.bar(desc="best", unit="value", delay=3.0, disable=not progress)
 
     def __call__(self, x: Any, rough: bool = False) -> float:
         """Return the objective at x, at full accuracy from memory if it was asked before."""

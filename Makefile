@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce test pytest physics lint bench clean
+.PHONY: help reproduce docs test pytest physics lint bench clean
 
 help:            ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/:/'
@@ -17,6 +17,13 @@ $(READY): pyproject.toml constraints.txt
 
 reproduce: $(READY) ## the paper's figures, into figures/
 	$(BIN)/manypass reproduce --out figures
+
+$(VENV)/.docs: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs ## the site, into build/docs/html; every page's code is run
+	$(BIN)/sphinx-build -W --keep-going -j 2 -d build/docs/doctrees docs build/docs/html
 
 lint: $(READY)   ## style and types
 	$(BIN)/ruff check .

@@ -49,6 +49,7 @@ bench: $(READY)  ## how long things take, as ratios in one run
 	$(BIN)/python benchmarks/steady.py
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/others.py
 
 clean:           ## remove everything that make made
 	rm -rf $(VENV) figures build *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

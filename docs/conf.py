@@ -12,7 +12,7 @@ sys.path.insert(0, str(HERE / "_ext"))
 # Pages call `manypass` as readers do, and find it whatever shell built them.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
-from nbclient import NotebookClient  # noqa: E402
+import nbclient  # noqa: E402
 
 import manypass  # noqa: E402
 
@@ -39,7 +39,6 @@ nb_execution_mode = "cache"
 nb_execution_in_temp = True
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
-NotebookClient.coalesce_streams.default_value = True  # myst_nb's own way breaks lines
 nb_render_markdown_format = "myst"
 
 
@@ -80,6 +79,18 @@ html_theme_options = {
         "color-brand-content": "#6cb8e6",
     },
 }
+
+
+def whole_streams(init):
+    """Let what a cell prints be one output; as chunks, or joined by myst_nb, lines are broken."""
+
+    def start(self, *args, **options):
+        init(self, *args, **{"coalesce_streams": True, **options})
+
+    return start
+
+
+nbclient.NotebookClient.__init__ = whole_streams(nbclient.NotebookClient.__init__)
 
 
 def plain_bars(app, what, name, obj, options, lines):

@@ -107,36 +107,173 @@ def test_fresh_examples_are_the_limit_of_many(task):
         np.testing.assert_allclose(fresh.F2, b - 2 * a * fresh.R + fresh.Q, rtol=1e-9)
 
 
-def test_one_pass_is_the_first_reshuffled_epoch():
-    """Every example is new in the first epoch, however many there are."""
-    fresh = mp.solve(problem(None, math.inf), [0.5, 1.0])
-    epoch = mp.solve(problem(None, 1.0, sequence="reshuffled"), [0.5, 1.0])
-    np.testing.assert_allclose(fresh.R, epoch.R, rtol=1e-8)
-    np.testing.assert_allclose(fresh.Q, epoch.Q, rtol=1e-8)
-
-
 def test_errors_near_zero_keep_their_digits():
     """Without noise and decay E_g falls to zero; ½(1 − 2R + Q) would lose it."""
     data = mp.Teacher(3.0, task="regression", inputs=BLOCKS)
     course = Course(mp.Problem(data, mp.Adaline(), rate=0.5), 400.0)
-    error = course.modes.generalization(course.at(np.array([100.0, 200.0, 400.0])))
+    error = course.modes.Eg(course.at(np.array([100.0, 200.0, 400.0])), "regression")
     assert error[0] > error[1] > error[2] > 0
     assert error[2] < 1e-12
 
 
+ALSO = {
+    "start": {"start": mp.Start(-0.3, 0.7)},
+    "decay": {"decay": "inverse:1:1", "rate": "cosine:1:0.2:5", "start": mp.Start(0.3, 0.5)},
+    "flow": {"mode": "batch", "start": mp.Start(0.3, 0.5)},
+    "hebbian": {"rule": mp.Hebbian(), "start": mp.Start(0.3, 0.5)},
+    "hebbian-reshuffled": {"rule": mp.Hebbian(), "sequence": "reshuffled"},
+    "hebbian-fixed": {"rule": mp.Hebbian(), "sequence": "fixed", "batch_share": 0.25},
+    "share": {"batch_share": 0.25},
+    "reshuffled": {"sequence": "reshuffled"},
+    "reshuffled-share": {"sequence": "reshuffled", "batch_share": 0.25},
+}
+
+
+@pytest.mark.parametrize("name", ALSO)
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_equal_blocks_are_no_correlation_whatever_else(name, task):
+    times, same = [0.3, 1.2, 2.0, 4.8], inputs.Blocks([1.0, 1.0 + 1e-9], power=[1, 1])
+    asked = problem(None, 1.2, task=task).replace(**ALSO[name])
+    one, other = (mp.solve(p, times) for p in (asked.replace(inputs=same), asked))
+    assert one.attrs["method"] == other.attrs["method"]
+    for quantity in ("R", "Q", "F2", "Eg"):
+        np.testing.assert_allclose(one[quantity], other[quantity], atol=1e-9, err_msg=quantity)
+    if "Et" in other:
+        np.testing.assert_allclose(one.Et, other.Et, atol=1e-9)
+    if not asked.scheduled and not asked.start:
+        one, other = (mp.steady_state(p) for p in (asked.replace(inputs=same), asked))
+        for quantity in ("R", "Q", "F2"):
+            assert float(one[quantity]) == pytest.approx(float(other[quantity]), rel=1e-8)
+        limits = [mp.critical_rate(p) for p in (asked.replace(inputs=same), asked)]
+        assert limits[0] == pytest.approx(limits[1], rel=1e-8)
+
+
+@pytest.mark.physics
+@pytest.mark.parametrize("name", ALSO)
+@pytest.mark.parametrize("given", ["blocks", "powerlaw"])
+def test_simulations_agree(name, given):
+    """Three sizes, extrapolated in 1/N: one per cent would be seen."""
+    law = BLOCKS if given == "blocks" else inputs.PowerLaw(1.2, 1.4, 0.1)
+    task = "regression" if given == "blocks" else "classification"
+    asked = problem(law, 0.8, task=task, temperature=0.05).replace(**ALSO[name])
+    times, sizes, runs = [0.8, 1.6, 4.0], (200, 400, 800), (1200, 600, 300)
+    theory, seen = mp.solve(asked, times, "exact"), []
+    for n, samples in zip(sizes, runs, strict=True):
+        seen.append(mp.solve(asked, times, mp.Simulation(n=n, samples=samples, seed=n)))
+    design = np.column_stack([np.ones(3), 1 / np.array(sizes)])
+    for quantity in (q for q in ("R", "Q", "F2", "Eg", "Et") if q in theory):
+        y = np.array([found[quantity].values for found in seen])
+        errors = np.array([found[f"{quantity}_se"].values for found in seen])
+        for i, right in enumerate(theory[quantity].values):
+            error = np.maximum(errors[:, i], 1e-9)
+            inverse = np.linalg.inv(design.T @ (design / error[:, None] ** 2))
+            limit, spread = (inverse @ design.T @ (y[:, i] / error**2))[0], math.sqrt(inverse[0, 0])
+            size = np.abs(theory[quantity].values).max()
+            assert abs(limit - right) < 4 * spread + 1e-9 * size, (quantity, times[i])
+            assert 4 * spread < 0.05 * size, (quantity, times[i])
+        worst = np.sqrt(np.mean(errors**2)) / np.abs(theory[quantity].values).mean()
+        assert worst < 0.02, quantity
+
+
+def test_a_start_and_a_falling_decay_against_random_matrices():
+    """J = e(H)g + E(H)J(0) with a decay that drops once, in the eigenbasis of H."""
+    n, alpha, until, seen = 300, 1.5, (0.7, 2.0), []
+    start = mp.Start(0.4, 0.9)
+    mu, P = BLOCKS.drawn(n)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        B = np.sqrt(P / mu) * rng.choice([-1.0, 1.0], n)
+        X = rng.standard_normal((round(alpha * n), n)) * np.sqrt(mu)
+        target = X @ B + 0.3 * rng.standard_normal(len(X))
+        h, V = np.linalg.eigh(X.T @ X / len(X))
+        J = V.T @ (start.drawn(np.sqrt(mu) * B, rng) / np.sqrt(mu))
+        pull = V.T @ (X.T @ target / len(X))
+        for decay, span in ((1.0, until[0]), (0.05, until[1] - until[0])):
+            fall = np.exp(-(decay + h) * span)
+            J = J * fall + pull * (1 - fall) / (decay + h)
+        J = V @ J
+        seen.append(((B * mu) @ J, (J * mu) @ J, np.mean((target - X @ J) ** 2)))
+    mean, error = np.mean(seen, axis=0), np.std(seen, axis=0) / math.sqrt(len(seen))
+    flow = problem(BLOCKS, alpha, rate=1.0, temperature=0.0, mode="batch", start=start)
+    found = mp.solve(flow.replace(decay="steps:0:1:0.7:0.05"), [until[1]])
+    theory = np.array([float(found[name][0]) for name in ("R", "Q", "F2")])
+    assert (error < 0.01 * mean).all()
+    assert (np.abs(theory - mean) < 3.5 * error + 2 * mean / n).all(), (theory, mean, error)
+
+
+@pytest.mark.parametrize("given", [None, BLOCKS, LAW], ids=str)
+def test_the_first_reshuffled_epoch_sees_fresh_examples(given):
+    """Every example is new in it, however many there are: two theories with nothing in common."""
+    fresh = mp.solve(problem(given, math.inf), [0.5, 1.0])
+    epoch = mp.solve(problem(given, 1.0, sequence="reshuffled"), [0.5, 1.0])
+    np.testing.assert_allclose(fresh.R, epoch.R, rtol=1e-9)
+    np.testing.assert_allclose(fresh.Q, epoch.Q, rtol=1e-8)
+
+
+@pytest.mark.parametrize("changes", [{"sequence": "reshuffled"}, {"batch_share": 0.5}], ids=str)
+@pytest.mark.parametrize("alpha", [0.6, 2.0])
+def test_epochs_and_batches_settle(changes, alpha):
+    asked = problem(BLOCKS, alpha, decay=0.3).replace(**changes)
+    limit = mp.critical_rate(asked)
+    asked = asked.replace(rate=0.6 * limit)
+    steady, late = mp.steady_state(asked), mp.solve(asked, [200 * alpha])
+    for name in ("R", "Q", "F2", "Eg"):
+        value = steady[f"{name}_end"] if f"{name}_end" in steady else steady[name]
+        assert float(value) == pytest.approx(float(late[name][0]), rel=1e-6), name
+    times = alpha * np.array([200.0, 220.0])
+    for rate, grows in ((0.98 * limit, False), (1.02 * limit, True)):
+        Q = mp.solve(asked.replace(rate=rate), times).Q.values
+        assert (Q[1] > 1.01 * Q[0]) == grows, (rate, Q)
+
+
+def test_fresh_examples_are_wrong_as_often_as_noisy_tests():
+    """E_t at α = ∞ is that of examples not seen before."""
+    fresh = problem(BLOCKS, math.inf, task="classification")
+    found = mp.solve(fresh, [1.0, 4.0])
+    noisy = np.arccos(found.R / np.sqrt(found.Q * (1 + 0.3**2))) / np.pi
+    np.testing.assert_allclose(found.Et, noisy, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
-    ("changes", "name"),
+    ("changes", "said"),
     [
-        ({"sequence": "reshuffled"}, "sequence"),
-        ({"batch_share": 0.5}, "batch_share"),
-        ({"start": mp.Start(0.1, 0.5)}, "start"),
-        ({"decay": "inverse:1:1"}, "decay"),
-        ({"rule": mp.Hebbian()}, "rule"),
+        ({"sequence": "fixed"}, "not `sequence` = 'fixed': use method Simulation"),
+        ({"rule": mp.Adatron(kappa=1.0)}, "not `rule` Adatron.*: use method .*Simulation"),
     ],
 )
-def test_what_is_not_served_is_named(changes, name):
-    with pytest.raises(ValueError, match=f"not `{name}` = .*: use method Simulation"):
+def test_what_is_not_served_is_named(changes, said):
+    with pytest.raises(ValueError, match=said):
         mp.solve(problem(BLOCKS).replace(**changes), [1.0], mp.Exact())
+
+
+def test_what_is_not_known_of_epochs_is_named():
+    asked = problem(BLOCKS, sequence="reshuffled")
+    with pytest.raises(ValueError, match="`two_time`: C and G of correlated"):
+        mp.solve(asked, [1.0], two_time=True)
+    with pytest.raises(ValueError, match="`window` = 2: averages over reshuffled"):
+        mp.steady_state(asked, window=2)
+    with pytest.raises(ValueError, match=r"`samples` of Exact.* leave it out, or use method"):
+        mp.solve(asked.replace(task="classification"), [1.0], mp.Exact(samples=10))
+
+
+METHODS = {"Exact": mp.Exact(), "DMFT": mp.DMFT(), "Simulation": mp.Simulation(n=500, samples=100)}
+
+
+@pytest.mark.parametrize("rule", [mp.Adaline(), mp.Hebbian(), mp.Adatron(kappa=1.0)], ids=str)
+@pytest.mark.parametrize("given", [None, BLOCKS], ids=["isotropic", "blocks"])
+@pytest.mark.parametrize("alpha", [1.2, math.inf])
+def test_no_refusal_names_a_method_that_refuses(rule, given, alpha):
+    for sequence in ("replacement", "reshuffled", "fixed"):
+        for changes in ({}, {"mode": "batch"}, {"start": mp.Start(0.1, 0.5)}, {"batch_share": 0.5}):
+            try:
+                asked = problem(given, alpha, sequence=sequence, **changes).replace(rule=rule)
+            except ValueError:  # no such problem
+                continue
+            for method in METHODS.values():
+                _, _, advice = (method.refusal(asked) or "").partition("use method")
+                for name, other in METHODS.items():
+                    if f"{name}(" in advice:
+                        assert other.refusal(asked) is None, (asked, advice)
 
 
 @pytest.mark.parametrize(

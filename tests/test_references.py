@@ -14,7 +14,11 @@ LINEAR = tables(("adaline", "hebbian"))
 MOVING = tables(("adaline", "hebbian"), moving=True)
 CORRELATED = tables(("adaline",), inputs=True)
 # Others' training error is closed, and compared with the rest.
-SAMPLED = [n for n in tables(("adaline",)) if Table(n).problem.data.task == "classification"]
+SAMPLED = [
+    n
+    for n in [*tables(("adaline",)), *CORRELATED]
+    if Table(n).problem.data.task == "classification"
+]
 ALL = list(problems.CASES)
 
 

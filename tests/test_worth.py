@@ -32,8 +32,9 @@ def test_a_number_of_fresh_examples_gives_the_same_error(seven):
     assert mp.problem_of(seven) == problem()
 
 
-def test_a_reshuffled_pass_is_worth_one():
-    asked = problem(inputs=None, decay=0.1, sequence="reshuffled")
+@pytest.mark.parametrize("inputs", [None, LAW])
+def test_a_reshuffled_pass_is_worth_one(inputs):
+    asked = problem(inputs=inputs, decay=0.1, sequence="reshuffled")
     found = mp.effective_data(asked, [0.5, 1, 2, 4]).effective_data.values
     np.testing.assert_allclose(found[:2], [0.5, 1.0], rtol=1e-6)
     assert 1 < found[2] < 2
@@ -74,12 +75,12 @@ def test_tuned_is_never_worse():
 @pytest.mark.parametrize(
     ("changes", "passes", "said"),
     [
-        ({"rule": mp.Adatron(kappa=1.0)}, [1], "not `rule` Adatron"),
+        ({"rule": mp.Adatron(kappa=1.0)}, [1], "not `rule` Adatron.*; what data are worth"),
         ({"alpha": math.inf}, [1], "finite `alpha`"),
         ({}, [0, 1], "`passes` must be above 0"),
         ({"rate": 3.0}, [1], "`rate` = 3 is not below the critical rate"),
         ({}, [2, 1], "`passes` must be strictly increasing"),
-        ({"sequence": "reshuffled"}, [1], "not `sequence` = reshuffled"),
+        ({"sequence": "fixed"}, [1], "not `sequence` = 'fixed'; what data are worth"),
     ],
 )
 def test_bad_questions_are_named(changes, passes, said):

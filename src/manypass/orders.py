@@ -99,15 +99,20 @@ def refusal(problem: Problem, who: str) -> str | None:
         return None
     method, _, answer = who.partition(".")
     curves = method not in (*METHODS, "MeanForce") or answer == "critical_rate"
-    others = (m for m in METHODS if (curves or m != method) and _recommended(problem, m, answer))
-    settings = "samples=100" if isinstance(problem.data, Dataset) else "n=500, samples=100"
-    use = " or ".join(f"{m}({settings if m == 'Simulation' else ''})" for m in others)
+    use = instead(problem, "" if curves else method, answer)
     name = f"{method}().{answer}()" if answer else f"{method}()"
     if not use and answer == "steady_state" and problem.scheduled:
         return f"{name} does not serve {wrong}: a steady state needs a constant rate and decay"
     none = ", and no other method does" if "critical_rate" in who or not use else ""
     way = "learning curves come from" if curves else "use"
     return f"{name} does not serve {wrong}{none}" + (f": {way} method {use}" if use else "")
+
+
+def instead(problem: Problem, method: str, answer: str = "") -> str:
+    """Name the methods but this one that serve a problem."""
+    others = (m for m in METHODS if m != method and _recommended(problem, m, answer))
+    settings = "samples=100" if isinstance(problem.data, Dataset) else "n=500, samples=100"
+    return " or ".join(f"{m}({settings if m == 'Simulation' else ''})" for m in others)
 
 
 def _not_served(problem: Problem, who: str) -> str | None:
@@ -164,6 +169,12 @@ def approximate(problem: Problem) -> bool:
     return isinstance(problem.data, Dataset) and problem.sequence != "replacement"
 
 
+def fixed_inputs(problem: Problem) -> bool:
+    """Whether correlated inputs come to Adaline in a fixed order: that is only simulated."""
+    correlated = not isinstance(problem.data, Dataset) and not problem.data.isotropic
+    return correlated and problem.sequence == "fixed" and isinstance(problem.rule, Adaline)
+
+
 def steps_by(problem: Problem, t: Array | float) -> Array:
     """⌊t/βα⌋, how many batches have been learned by time t: between two the weights rest."""
     step = problem.batch_share * problem.data.alpha
@@ -191,8 +202,8 @@ def _served(problem: Problem, who: str) -> Served:
 def _recommended(problem: Problem, method: str, answer: str) -> bool:
     """Whether a method serves both the order and the rule."""
     given, linear = isinstance(problem.data, Dataset), isinstance(problem.rule, Adaline | Hebbian)
-    able = {"Exact": linear and not approximate(problem), "DMFT": not given, "Simulation": True}[
-        method
-    ]
+    exact = linear and not approximate(problem) and not fixed_inputs(problem)
+    flow = problem.mode == "batch" and not given and math.isinf(problem.data.alpha)
+    able = {"Exact": exact, "DMFT": not given, "Simulation": not flow}[method]
     who = f"{method}.{answer}" if answer == "steady_state" else method
     return able and _not_served(problem, who) is None

@@ -23,7 +23,8 @@ class Start:
     """Weights J(0): of overlap B·J = R and length J·J = Q for a teacher, themselves for a Dataset.
 
     Otherwise J(0) is random, J(0) = R B + √(Q − R²) n with n ⊥ B, |n| = 1, and knows nothing of the
-    training set: to go on learning from the *same* examples, make the rate a schedule instead.
+    training set: to go on learning from the *same* examples, make the rate a schedule instead. If
+    inputs are correlated this holds for √Σ J and √Σ B: R and Q are all that a test would tell.
 
     Parameters
     ----------

@@ -29,7 +29,8 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
     Parameters
     ----------
     problem : Problem
-        Of Adaline and a Teacher with finite α, whose `inputs` may be correlated.
+        Of Adaline or Hebbian learning and a Teacher with finite α, whose `inputs` may be
+        correlated; in epochs too, whatever `Exact` serves.
     passes : sequence of float
         Numbers k of passes, rising.
     tuned : bool
@@ -65,10 +66,15 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
     fresh = problem.replace(alpha=math.inf, sequence="replacement", batch_share=0.0)
     for asked in (problem, fresh):
         if reason := verbs.named("exact").refusal(asked):
-            raise ValueError(reason)
+            only = "; what data are worth is known by the exact theory alone"
+            raise ValueError(reason.partition(": use method")[0] + only)
     for asked in () if tuned or problem.scheduled else (problem, fresh):
+        # Epochs are steadier than examples drawn with replacement, whose limit is known at once
+        drawn = asked if asked.batch_share else asked.replace(sequence="replacement")
+        if problem.mode == "batch" or asked.rate < 0.8 * verbs.critical_rate(drawn):
+            continue
         limit = verbs.critical_rate(asked)
-        if problem.mode == "online" and asked.rate >= limit:
+        if asked.rate >= limit:
             raise ValueError(
                 f"`rate` = {asked.rate:g} is not below the critical rate v_c = {limit:.6g} of "
                 f"alpha = {asked.data.alpha:g}: errors grow, and data are worth nothing"

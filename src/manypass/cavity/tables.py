@@ -67,10 +67,9 @@ def steady_tables(problem: Problem, span: float) -> Tables:
     step, count = _grid(span, float(modes.x.max()))
     lag = step * np.arange(count)
     values = stationary(driven, feedback)
-    mean = driven.rho @ (driven.q / driven.x**2)
-    noise = driven.rho * stationary_noise(driven, values["F2"])
-    C = mean + noise @ np.exp(-np.outer(driven.x, lag))
-    G = modes.rho @ np.exp(-np.outer(modes.x, lag))
+    noise = driven.S * stationary_noise(driven, values["F2"])
+    C = driven.mean_Q(driven.end)[0] + noise @ np.exp(-np.outer(driven.x, lag))
+    G = modes.S @ np.exp(-np.outer(modes.x, lag))
     return Tables(
         0.0, step, np.full(count, values["R"]), np.tile(C, (count, 1)), np.tile(G, (count, 1))
     )

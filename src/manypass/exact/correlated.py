@@ -8,7 +8,7 @@ the support of H is the curve ⟨μ²/D⟩ = α, D = (μ − s)² + τ², ⟨·�
 and the densities, each of total weight 1 with the null space of H,
 
     ρ = ατ/πK²  (tr/N),    ρ_Σ = ατ/πh  (tr Σ/N),    θ = (τ/π)ΣP/D  (h B..B),
-    ρ_ΣB = (τ/πh)ΣPμ/D  (B Σ..B).
+    ρ_ΣB = (τ/πh)ΣPμ/D  (B Σ..B),    and θ with P = w, of a vector of even power.
 """
 
 from __future__ import annotations
@@ -29,20 +29,22 @@ PANEL = 16  # nodes
 TAIL = 1e-7  # last coefficients of a density on a panel, relative to the largest
 RANGE = 6.0  # of h on a panel: relative accuracy however slow a mode is
 NARROWEST = 1e-7  # panel, in units of an angle: slower modes never move
-FEW = 14  # nodes that are left of such a range
+FEW = 12  # nodes that are left of such a range
 STILL = 1e-15  # of the largest eigenvalue: as good as zero
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Nodes h and the weights of the four densities; a first node at 0 is the null space."""
+    """Nodes h and the weights of the five densities; a first node at 0 is the null space."""
 
     h: Array
     rho: Array
     S: Array
     theta: Array
     SB: Array
+    even: Array  # θ of P = w
     edge: float
+    top: float  # upper edge
     rank: float
 
     @property
@@ -56,27 +58,29 @@ def nodes(inputs: Inputs, alpha: float) -> Nodes:
     """Return the nodes of a law of inputs."""
     if math.isinf(alpha):  # fresh examples: H is Σ
         mu, w, P = compressed(np.array(inputs.law(1.0)))
-        return Nodes(mu, w, w * mu, P, P, float(mu[0]), 1.0)
+        return Nodes(mu, w, w * mu, P, P, w, float(mu[0]), float(mu[-1]), 1.0)
     law = inputs.law(alpha)
     every = bands(law, alpha)
     found = [band(law, alpha, low, high) for low, high in every]
     table = np.concatenate(found, axis=1)
-    h, rho, S, theta, SB = table[:, np.argsort(table[0])]
+    table = table[:, np.argsort(table[0])]
+    h, rho, S, _, SB, _ = table
     moves, rank = h > STILL * h.max(), min(1.0, alpha)
-    null = np.array([0.0, 1 - rank, 0.0, 0.0, 0.0])
+    null = np.array([0.0, 1 - rank, 0.0, 0.0, 0.0, 0.0])
     if alpha < 1:
         k = root(lambda k: float(law.w @ (law.mu / (law.mu + k))) - alpha)
         null[[2, 4]] = alpha * k, k * float((law.P / (law.mu + k)).sum())
     # What is too slow to be resolved, at α = 1, rests as well
     lost = np.array([1 - null[i] - part[moves].sum() for i, part in ((1, rho), (2, S), (4, SB))])
     null[[1, 2, 4]] += np.where(lost > 1e-12, lost, 0.0)
-    table = compressed(np.array([part[moves] for part in (h, rho, S, theta, SB)]))
-    s = every[0][0]
-    edge = s**2 / alpha * float(law.w @ (law.mu / (law.mu - s) ** 2)) if alpha != 1 else 0.0
+    table = compressed(table[:, moves])
+    edge, top = (
+        s**2 / alpha * float(law.w @ (law.mu / (law.mu - s) ** 2))
+        for s in (every[0][0], every[-1][1])
+    )
     if null.any():
         table = np.column_stack([null, table])
-    h, rho, S, theta, SB = table
-    return Nodes(h, rho, S, theta, SB, edge, rank)
+    return Nodes(*table, edge if alpha != 1 else 0.0, top, rank)
 
 
 def compressed(table: Array) -> Array:
@@ -140,7 +144,7 @@ def bands(law: Law, alpha: float) -> list[tuple[float, float]]:
 
 
 def band(law: Law, alpha: float, low: float, high: float) -> Array:
-    """Nodes of one band and the weights of the densities: h, ρ, ρ_Σ, θ, ρ_ΣB."""
+    """Nodes of one band and the weights of the densities: h, ρ, ρ_Σ, θ, ρ_ΣB, θ of P = w."""
     u, gauss = gauss_legendre(PANEL)
     back = np.linalg.inv(np.polynomial.legendre.legvander(u, PANEL - 1))
     panels = np.array([[0.0, math.pi / 2], [math.pi / 2, math.pi]])
@@ -148,15 +152,15 @@ def band(law: Law, alpha: float, low: float, high: float) -> Array:
     while len(panels):
         width = panels[:, 1:] - panels[:, :1]
         phi = panels[:, :1] + width * (1 + u) / 2
-        found = densities(law, alpha, low, high, phi.ravel()).reshape(5, *phi.shape)
+        found = densities(law, alpha, low, high, phi.ravel()).reshape(6, *phi.shape)
         size = np.abs(found[1:] @ back.T)
         # Close to an edge a density is known up to rounding errors of s − low only
         known = np.maximum(TAIL, 1e-13 / np.sin(phi[:, 0] / 2) ** 2)
         rough = (size[..., -2:].max(-1) > known * size.max(-1)).any(0)
         rough |= found[0].max(1) > RANGE * found[0].min(1)
         rough &= width[:, 0] > NARROWEST
-        weights = np.concatenate([np.ones_like(phi)[None], np.tile(gauss * width / 2, (4, 1, 1))])
-        kept.append((found * weights)[:, ~rough].reshape(5, -1))
+        weights = np.concatenate([np.ones_like(phi)[None], np.tile(gauss * width / 2, (5, 1, 1))])
+        kept.append((found * weights)[:, ~rough].reshape(6, -1))
         a, b = panels[rough].T
         panels = np.concatenate([np.stack([a, (a + b) / 2], 1), np.stack([(a + b) / 2, b], 1)])
     return np.concatenate(kept, axis=1)
@@ -188,6 +192,7 @@ def densities(law: Law, alpha: float, low: float, high: float, phi: Array) -> Ar
             alpha / h * common,
             (near @ P) * common,
             (near @ (P * mu)) / h * common,
+            (near @ w) * common,
         ]
     )
 
@@ -202,9 +207,11 @@ def squared_width(q: Array, distance: Array, alpha: float, y: Array) -> Array:
         near = 1 / (distance + y[:, None])
         F = near @ q
         np.square(near, out=near)
-        step = F * (F / alpha - 1) / (near @ q)
+        size = F / (near @ q)
+        step = size * (F / alpha - 1)
         y = np.maximum(y + step, 0.0)
-        if (np.abs(step) <= 1e-12 * y + 1e-300).all():  # the next one would be 1e-24
+        # The next one would be 1e-24, or is a rounding error of F/α already
+        if (np.abs(step) <= 1e-12 * y + 4e-15 * size).all():
             break
     return y
 

@@ -28,7 +28,8 @@ class Course:
     def __init__(self, problem: Problem, until: float, law: Spectrum | None = None) -> None:
         self.problem, self.until = problem, until
         self.all_modes = linear_modes(problem, law)
-        self.modes: Modes = self.all_modes.driven
+        most = schedules.largest(problem.rate) * until
+        self.modes: Modes = self.all_modes.driven.resolved(most)
 
     @cached_property
     def pieces(self) -> list[tuple[float, Constant | Moving]]:

@@ -13,7 +13,7 @@ from manypass import orders
 from manypass.checks import Array
 from manypass.exact.lines import Cells, Line, Smooth
 from manypass.exact.recollection import Recollection
-from manypass.exact.reshuffled import Course, Reshuffled, State
+from manypass.exact.reshuffled import Course, State, epochs_of
 from manypass.problem import Problem
 
 TOLERANCE = 1e-8  # two lines agree, relative to the largest value of a curve
@@ -61,13 +61,14 @@ class Epochs:
                 raise ValueError(unresolved(problem))
 
     def _follow(self, line: Line) -> None:
+        until = (self.epoch.max() + 1) * self.problem.teacher.alpha
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges ends as inf
-            self.map = Reshuffled(self.problem, line)
+            self.map = epochs_of(self.problem, line, until)
             state, self.courses = self.map.start(), list[Course]()
             for e in range(int(self.epoch.max()) + 1):
                 course = self.map.epoch(state)
                 self.courses.append(course)
-                if _same(state, course.after) or not abs(course.Q).max() < HUGE:
+                if _same(state, course.after) or not abs(course.after.Q) < HUGE:
                     break
                 if e == MOST:
                     raise ValueError(
@@ -82,7 +83,7 @@ class Epochs:
         """R, Q and F2 at the times; Q and F2 that have diverged are inf."""
         out = {name: np.full(self.epoch.size, np.inf) for name in ("R", "Q", "F2")}
         last, line = len(self.courses) - 1, self.map.line
-        lost = not abs(self.courses[last].Q).max() < HUGE
+        lost = not abs(self.courses[last].after.Q) < HUGE
         for e in np.unique(self.epoch):
             mine, course = self.epoch == e, self.courses[min(e, last)]
             share = line.at(self.phase[mine])

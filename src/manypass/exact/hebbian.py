@@ -7,6 +7,8 @@ and of those of one phase (ψ),
     X = S₂ + (S₁² − Σ_e I_e²)/α,  I_e = ∫_e w   reshuffled,    X = ∫dψ (Σ_k w_k(ψ))²   fixed,
     R = avS₁,   Q = R² + bv²X + 2TS₂,   ⟨W⟩ = vS₁/α,   ⟨W²⟩ = v²X/α,   x = h + ỹW.
 
+Correlated inputs multiply R by ΣPμ, R² in Q by ΣPμ² (in place of its square), and X by Σwμ².
+
 By batches of Δ = βα powers stand for exponentials, and a batch just learned has the age 0.
 """
 
@@ -21,6 +23,7 @@ from manypass import orders
 from manypass.checks import Array
 from manypass.exact.epochs import located
 from manypass.exact.lines import looks
+from manypass.exact.modes import linear_modes
 from manypass.exact.training_error import gaussian_errors, wrong
 from manypass.observables import generalization_error
 from manypass.problem import Problem
@@ -48,8 +51,12 @@ class HebbianOrder:
         v, (a, b) = problem.rate, problem.teacher.moments()
         self.S1, self.S2 = (self._ages(r, self._time()) for r in (self.rate, self._square()))
         self.X = self._pairs()
-        R = a * v * self.S1
-        Q = R**2 + b * v**2 * self.X + 2 * problem.temperature * self.S2
+        modes = linear_modes(problem)
+        self.pull, self.own = float(modes.SB @ modes.g), float(modes.SB @ modes.g**2)
+        self.loud = float(modes.S @ modes.g)
+        R = a * v * self.S1 * self.pull
+        Q = self.own * (a * v * self.S1) ** 2 + self.loud * b * v**2 * self.X
+        Q = Q + 2 * problem.temperature * self.S2
         self.curves = {"R": R, "Q": Q, "F2": np.full(R.size, b)}
 
     def _time(self) -> Array:
@@ -162,7 +169,7 @@ class HebbianOrder:
 
     def two_time(self) -> tuple[Array, Array]:
         """C(t,s), and G(t,s) for t ≥ s, else 0."""
-        problem, t, R = self.problem, self._time(), self.curves["R"]
+        problem, t = self.problem, self._time()
         v, b, alpha = problem.rate, problem.teacher.b, self.alpha
         lag = np.maximum(t[:, None] - t, 0.0)
         G = self._fall(lag)
@@ -179,7 +186,8 @@ class HebbianOrder:
             X = white + (np.outer(self.S1, self.S1) - G * older - seen * his) / alpha
         else:
             X = self._common_phases()
-        C = np.outer(R, R) + b * v**2 * X + 2 * problem.temperature * white
+        R = problem.teacher.a * v * self.S1
+        C = self.own * np.outer(R, R) + self.loud * b * v**2 * X + 2 * problem.temperature * white
         lower = np.tril(C)
         return lower + np.tril(lower, -1).T, np.tril(G)
 

@@ -11,6 +11,7 @@ push given in cell j is first felt at j + 1, and exponentials are powers. Otherw
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -38,6 +39,11 @@ class Smooth:
         self.between = np.outer(self.s, weight / 2)
         self.through = self.at(self.before)
 
+    @cached_property
+    def lags(self) -> Array:
+        """Values at the lags s − u as weights on those at the points."""
+        return self.at(self.s[:, None] - self.before)
+
     def at(self, times: Array) -> Array:
         """Values at times in [0, α] of the polynomials that are 1 at one point, 0 at the others."""
         sign = (-1.0) ** np.arange(self.n + 1)
@@ -57,6 +63,14 @@ class Smooth:
     def conv(self, kernel: Array, A: Array) -> Array:
         """∫₀ˢ e(s−u) A(u) du at the points, for e made by `kernel`."""
         return np.asarray(A @ kernel.T)
+
+    def convolve(self, A: Array, B: Array) -> Array:
+        """∫₀ˢ A(s−u) B(u) du at the points, row by row, or of all rows of A with one of B."""
+        if len(B) == 1:
+            weights = self.between * (self.through @ B[0])
+            return np.asarray(A @ np.einsum("iq,iqj->ji", weights, self.lags))
+        past, now = self.lags @ A.T, self.through @ B.T  # point × moment × row
+        return np.asarray(np.einsum("iq,iqr,iqr->ri", self.between, past, now))
 
     def decay(self, rate: float) -> Array:
         """e^{−rate s}."""
@@ -110,6 +124,13 @@ class Cells:
         size = 2 * self.n
         product = np.fft.rfft(kernel, size) * np.fft.rfft(A[..., :-1], size)
         out[..., 1:] = self.step * np.fft.irfft(product, size)[..., : self.n]
+        return out
+
+    def convolve(self, A: Array, B: Array) -> Array:
+        """Sum over the cells before, in the same way."""
+        out = np.zeros_like(A)
+        for lag in range(1, self.n + 1):
+            out[:, lag:] += self.step * A[:, lag - 1 : lag] * B[:, :-lag]
         return out
 
     def decay(self, rate: float) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import card, checks, memory, orders, results, schedules, spectrum
+from manypass import card, checks, memory, orders, results, spectrum
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
@@ -24,6 +24,7 @@ from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
 
+SIMULATED = "Simulation(n=500, samples=100)"
 CHUNK = 2048  # times solved at once: bounds the memory of long time series
 
 
@@ -101,13 +102,10 @@ class Exact:
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
         if not isinstance(problem.rule, Adaline | Hebbian):
-            given = isinstance(problem.data, Dataset)
-            other = (
-                "Simulation(samples=100)" if given else "DMFT() or Simulation(n=500, samples=100)"
-            )
+            use = orders.instead(problem, "Exact")
             return (
                 f"Exact() serves the linear rules Adaline and Hebbian, not `rule` "
-                f"{problem.rule!r}: use method {other}"
+                f"{problem.rule!r}" + (f": use method {use}" if use else ", and no other does")
             )
         if reason := orders.refusal(problem, "Exact"):
             if isinstance(problem.data, Dataset) and problem.sequence == "fixed":
@@ -161,23 +159,21 @@ class Exact:
         """Why correlated inputs, or fresh ones for ever, cannot be served with the rest."""
         if problem.teacher.isotropic and math.isfinite(problem.teacher.alpha):
             return None
-        for name, wrong in (
-            ("rule", isinstance(problem.rule, Hebbian)),
-            ("sequence", problem.sequence != "replacement"),
-            ("batch_share", problem.batch_share > 0),
-            ("start", problem.start is not None),
-            ("decay", isinstance(problem.decay, schedules.Schedule)),
-        ):
-            if wrong:
-                return (
-                    f"Exact() of correlated `inputs` and of `alpha` = inf serves Adaline, examples "
-                    f"drawn one by one with replacement, from J = 0, at a constant decay, not "
-                    f"`{name}` = {getattr(problem, name)}: use method "
-                    f"Simulation(n=500, samples=100)"
-                )
-        if self.eigenvalues is not None or self.samples:
-            name = "samples" if self.samples else "eigenvalues"
-            return f"`{name}` are for uncorrelated inputs: leave them out"
+        if self.eigenvalues is not None:
+            return "`eigenvalues` are for uncorrelated inputs of a finite `alpha`: leave them out"
+        linear = isinstance(problem.rule, Adaline)
+        if orders.fixed_inputs(problem):
+            return (
+                f"Exact() serves correlated `inputs` drawn with replacement and in reshuffled "
+                f"epochs, not `sequence` = 'fixed': use method {SIMULATED}"
+            )
+        sampled = linear and problem.data.task == "classification" and self._sampling()["samples"]
+        if sampled and ordered(problem):
+            name = "samples" if self.samples else "accuracy"
+            return (
+                f"`{name}` of Exact() samples Et of correlated `inputs` only where they are drawn "
+                f"one by one with replacement: leave it out, or use method {SIMULATED}"
+            )
         return None
 
     def steady_refusal(self, problem: Problem) -> str | None:
@@ -207,6 +203,12 @@ class Exact:
         if ordered(problem):
             from manypass.exact.ordered import curves as ordered_curves
 
+            if two_time and not problem.teacher.isotropic and isinstance(problem.rule, Adaline):
+                raise ValueError(
+                    f"`two_time`: C and G of correlated `inputs` are known where they are drawn "
+                    f"with replacement, not for `sequence` = {problem.sequence!r}: use method "
+                    f"{SIMULATED}"
+                )
             found = ordered_curves(problem, t, two_time=two_time, sampling=self._sampling())
             self._tell(found)
             return results.dataset(problem, self, found, {"t": t})
@@ -218,7 +220,7 @@ class Exact:
             times = t[start : start + CHUNK]
             state = course.at(times)
             part = {"R": modes.R(state), "Q": modes.Q(state), "F2": modes.F2(state)}
-            part["Eg"] = generalization_error(problem.data.task, part["R"], part["Q"])
+            part["Eg"] = modes.Eg(state, problem.data.task)
             parts.append(part | self._training_error(problem, modes, times, state, part))
         curves = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         if two_time:

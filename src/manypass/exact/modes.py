@@ -9,7 +9,8 @@ where the examples pull them, and fluctuate about this mean with variance n(t):
     C(t,s) = Σ ρ [m m' + (Q₀ − R₀²) E E' + σ g e e'] + Σ ρ e^{−∫x} n(min(t,s))
     F2(t)  = f₀ + Σ ρ [h (a u − R₀ E)² + h (Q₀ − R₀²) E² + σ u²] + Σ ρ h n
 
-with g = h for Adaline, whose sums are over the spectrum; Hebbian is one mode with g = 1, h = 0. e
+with g = h for Adaline, whose sums are over the spectrum; Hebbian is one mode with g = 1, h = 0, or,
+if inputs are correlated, one of each eigenvalue g = μ, with P for ρ in m and wμ in the noise. e
 is what has been learned, E what is left of the start, f₀ the error that no weights can remove and
 u the part of a learnable direction that is still to be learned, so that F2 is a sum of positive
 terms and keeps its relative accuracy however small it gets.
@@ -24,6 +25,8 @@ from typing import Any
 import numpy as np
 
 from manypass.checks import Array
+from manypass.inputs import UNCORRELATED, Inputs
+from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
 from manypass.spectrum import Spectrum, marchenko_pastur
@@ -37,6 +40,7 @@ class State:
     u: Array
     E: Array
     n: Array
+    w: Array  # −∂u/∂h, dw/dt = −x w + v u: what tests of correlated inputs need beside u
     s: Array  # learning time ∫v dt and ∫vλ dt, two rows: E = e^{−h∫v − ∫vλ}
 
     def last(self) -> State:
@@ -59,6 +63,7 @@ class Modes:
     g: Array
     sigma: Array
     theta: Array  # weights of the teacher in F2; ρh if inputs are uncorrelated
+    even: Array  # the same of a start of equal power in all directions; ρh
     SB: Array  # of R; ρ
     S: Array  # of noise in Q; ρ
     a: float
@@ -96,10 +101,24 @@ class Modes:
         return np.where(self.h > 0, self.a**2 * self.h + self.sigma, 0.0)
 
     @property
+    def targets(self) -> Array:
+        """Weights of u² in F2 from J = 0, Σ ρ f if inputs are uncorrelated."""
+        return self.a**2 * self.theta + np.where(self.h > 0, self.rho * self.sigma, 0.0)
+
+    @property
     def u_end(self) -> Array:
         """u(∞)."""
         h = self.h
         return np.where(h > 0, self.decay / np.where(h > 0, self.decay + h, 1), 1.0)
+
+    @property
+    def tested(self) -> bool:
+        """Whether tests see the modes as training examples do not."""
+        return False
+
+    def resolved(self, s: float) -> Modes:
+        """Return the modes as a learning time ∫v dt up to s tells them apart."""
+        return self
 
     @property
     def driven(self) -> Modes:
@@ -112,7 +131,7 @@ class Modes:
     def start(self) -> State:
         """The state at t = 0."""
         none, all_of = np.zeros((self.h.size, 1)), np.ones((self.h.size, 1))
-        return State(none, all_of, all_of, none, np.zeros((2, 1)))
+        return State(none, all_of, all_of, none, none, np.zeros((2, 1)))
 
     @property
     def end(self) -> State:
@@ -120,7 +139,7 @@ class Modes:
         rates = self.decay + self.h
         none, u = np.zeros((self.h.size, 1)), self.u_end[:, None]
         e = (1 / np.where(rates > 0, rates, np.inf))[:, None]
-        return State(e, u, none, none, np.full((2, 1), np.inf))
+        return State(e, u, none, none, none, np.full((2, 1), np.inf))
 
     def at(self, v: float, decay: float) -> Modes:
         """Return the modes at another rate and decay."""
@@ -133,16 +152,20 @@ class Modes:
     def mean_C(self, s: State) -> Array:
         """Mean part of C(t,s) at all pairs of times."""
         m = self._mean(s)
-        known = m.T @ (self.rho[:, None] * m) + s.E.T @ ((self._unknown * self.rho)[:, None] * s.E)
+        known = m.T @ (self.SB[:, None] * m) + s.E.T @ ((self._unknown * self.rho)[:, None] * s.E)
         return np.asarray(known + s.e.T @ (self._loose[:, None] * s.e))
 
     def Q(self, s: State) -> Array:
         """Q(t) = C(t,t)."""
         return np.asarray(self.mean_Q(s) + self.S @ s.n)
 
+    def Eg(self, s: State, task: str) -> Array:
+        """Error on a fresh clean example."""
+        return generalization_error(task, self.R(s), self.Q(s))
+
     def mean_Q(self, s: State) -> Array:
         """Q without sequence noise."""
-        known = self.rho @ (self._mean(s) ** 2 + self._unknown * s.E**2)
+        known = self.SB @ self._mean(s) ** 2 + self._unknown * self.rho @ s.E**2
         return np.asarray(known + self._loose @ s.e**2)
 
     def F2(self, s: State) -> Array:
@@ -156,9 +179,9 @@ class Modes:
 
     def residuals(self, s: State) -> list[tuple[Array, Array]]:
         """Weights and values of which mean F2 − f₀ is the sum of squares."""
-        h, own = self.theta, self.a * s.u - self.R0 * s.E
-        out = [(h, own), (np.where(self.h > 0, self.rho * self.sigma, 0.0), s.u)]
-        return [*out, (h * self._unknown, s.E)] if self._unknown else out
+        own = self.a * s.u - self.R0 * s.E
+        out = [(self.theta, own), (np.where(self.h > 0, self.rho * self.sigma, 0.0), s.u)]
+        return [*out, (self.even * self._unknown, s.E)] if self._unknown else out
 
     @property
     def _unknown(self) -> float:
@@ -166,7 +189,7 @@ class Modes:
 
     @property
     def _loose(self) -> Array:
-        return self.rho * self.sigma * self.g
+        return self.S * self.sigma * self.g
 
     def _mean(self, s: State) -> Array:
         return self.a * self.g[:, None] * s.e + self.R0 * s.E
@@ -176,6 +199,16 @@ def learned(x: Array, t: Array) -> Array:
     """(1 − e^{−xt})/x, which is t at x = 0; modes × times."""
     xt = np.outer(x, t)
     return np.where(xt > 0, -np.expm1(-xt) / np.where(xt > 0, xt, 1), 1.0) * t
+
+
+def _law(inputs: Inputs) -> tuple[Array, Array, Array]:
+    """Eigenvalues of the inputs, their weights and the teacher's power, as few as will do."""
+    if inputs == UNCORRELATED:
+        return np.ones(1), np.ones(1), np.ones(1)
+    from manypass.exact.correlated import nodes
+
+    found = nodes(inputs, math.inf)
+    return found.h, found.rho, found.theta
 
 
 def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
@@ -190,9 +223,10 @@ def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
         "Q0": start.Q if start else 0.0,
     }
     if isinstance(problem.rule, Hebbian):
-        one, (a, b) = np.ones(1), data.moments()
-        sigma = one * b / data.alpha
-        return Modes(one, 0 * one, one, sigma, theta=0 * one, SB=one, S=one, a=a, f0=b, **common)
+        (mu, w, P), (a, b) = _law(data.inputs), data.moments()
+        none, sigma = 0 * mu, np.full_like(mu, b / data.alpha)
+        tests: dict[str, Any] = {"theta": none, "even": none, "SB": P, "S": w * mu}
+        return Modes(w, none, mu, sigma, **tests, a=a, f0=b, **common)
     if not (data.isotropic and math.isfinite(data.alpha)):
         from manypass.exact.tested import correlated_modes  # most problems need none of it
 
@@ -209,4 +243,5 @@ def linear_modes(problem: Problem, spectrum: Spectrum | None = None) -> Modes:
     spread = b - a**2 * law.mean  # the part of the targets that the teacher does not explain
     sigma = np.full_like(h, spread / data.alpha)
     rho, f0 = law.rho, spread * (1 - law.rank / data.alpha)
-    return Modes(rho, h, h, sigma, theta=rho * h, SB=rho, S=rho, a=a, f0=f0, **common)
+    tests = {"theta": rho * h, "even": rho * h, "SB": rho, "S": rho}
+    return Modes(rho, h, h, sigma, **tests, a=a, f0=f0, **common)

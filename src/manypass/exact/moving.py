@@ -110,6 +110,7 @@ class Moving:
         (u,) = solved(x, before.u, none + v * decay) if modes.h.any() else (none + 1,)
         (E,) = solved(x, before.E, none)
         u = np.where(modes.h[:, None] > 0, u, 1.0)
+        (w,) = solved(x, before.w, v * u) if modes.tested else (none,)
         # n = n₁ + Σ_j F2(t_j) n_j: what a force at the j-th node does to every node
         kicks = modes.g[:, None] * v**2 * modes.online
         one_by_one = [kicks * unit for unit in np.eye(NODES)]
@@ -118,11 +119,14 @@ class Moving:
         fed = np.array([loud @ answer for answer in answers]).T
         all_v, all_decay = self._rates(low + step * points)
         s = before.s + step * (np.array([all_v, all_v * all_decay]) @ integral.T)[:, 1:]
-        mean = modes.mean_F2(State(e, u, E, none, s))
+        mean = modes.mean_F2(State(e, u, E, none, w, s))
         F2 = np.linalg.solve(np.eye(NODES) - fed, mean + loud @ n)
         n = n + np.tensordot(F2, np.array(answers), 1)
         state = State(
-            *(np.hstack(pair) for pair in zip(vars(before).values(), (e, u, E, n, s), strict=True))
+            *(
+                np.hstack(pair)
+                for pair in zip(vars(before).values(), (e, u, E, n, w, s), strict=True)
+            )
         )
         errors = [tail(modes.F2(state)), tail(modes.Q(state)), tail(modes.R(state))]
         return state, max(errors) / ACCURACY

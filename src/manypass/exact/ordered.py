@@ -89,6 +89,11 @@ def steady(problem: Problem, window: float, sampling: dict[str, Any]) -> dict[st
     elif problem.sequence == "fixed":
         out = _fixed(problem, window)
     else:
+        if window and not problem.teacher.isotropic:
+            raise ValueError(
+                f"`window` = {window:g}: averages over reshuffled epochs are known of uncorrelated "
+                f"`inputs`; use method Simulation(n=500, samples=100)"
+            )
         out = _reshuffled(problem, window, sampling)
     if "Eg" not in out:
         out["Eg"] = float(generalization_error(task, out["R"], out["Q"]))

@@ -15,17 +15,20 @@ V, G₁ and gV = g₁V at s − u, primed at end − u. Within one epoch, where 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from manypass.checks import Array
 from manypass.exact.lines import Cells
-from manypass.exact.reshuffled import Course, Reshuffled
+from manypass.exact.reshuffled import Course, Remembered, Reshuffled
 
 
 class Recollection:
     """C and G of a course of epochs, at any two times in it."""
 
-    def __init__(self, epochs: Reshuffled, courses: list[Course]) -> None:
+    def __init__(self, epochs: Reshuffled, given: Sequence[Course]) -> None:
+        courses = [course for course in given if isinstance(course, Remembered)]
         self.epochs, self.courses = epochs, courses
         modes, v = epochs.modes, epochs.problem.rate
         self.per_epoch = epochs.G[:, -1]
@@ -53,7 +56,7 @@ class Recollection:
                 total[:, :, j] = pull @ line.past(j, A, "u").T
         return out
 
-    def _covariance(self, course: Course, shared: list[list[Array]]) -> Array:
+    def _covariance(self, course: Remembered, shared: list[list[Array]]) -> Array:
         epochs, line = self.epochs, self.epochs.line
         modes, v, c = epochs.modes, epochs.problem.rate, epochs.c
         G, n = epochs.G, course.before.n
@@ -79,7 +82,7 @@ class Recollection:
             out -= sign * c * loud * common
         return out
 
-    def _within(self, course: Course) -> Array:
+    def _within(self, course: Remembered) -> Array:
         """C(t,s), t ≥ s, as the smooth function that it is on that side of t = s."""
         epochs, line = self.epochs, self.epochs.line
         v, decay = epochs.problem.rate, epochs.problem.decay

@@ -19,7 +19,10 @@ one-pass learning. Batches that are a share of the training set: the same on `Ce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from manypass.checks import Array
 from manypass.exact.lines import Line, Smooth
 from manypass.exact.modes import Modes, linear_modes
 from manypass.problem import Problem
+from manypass.spectrum import edges
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,17 +41,31 @@ class State:
     mu: Array
     n: Array
     Q: float
+    slope: Array = field(default_factory=lambda: np.zeros(0))  # ∂μ/∂h, for correlated inputs
 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """One epoch at the points of its line; what `after` it is the start of the next."""
+    """One epoch; what is `after` it is the start of the next, and a look what it is in between."""
 
     before: State
     after: State
-    R: Array
-    Q: Array
-    F2: Array
+    look: Callable[[], tuple[Array, Array, Array]]  # R, Q, F2 at the points of its line
+
+    @cached_property
+    def seen(self) -> tuple[Array, Array, Array]:
+        """R, Q and F2, once."""
+        return self.look()
+
+    R = property(lambda self: self.seen[0])
+    Q = property(lambda self: self.seen[1])
+    F2 = property(lambda self: self.seen[2])
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered(Course):
+    """One epoch with what C between its times is made of."""
+
     F_hat: Array  # F̂2
     pushes: Array  # v²F̂2 + 2T
     noise: Array  # g₁[v²F̂2 + 2T]g₁ᵀ on its diagonal
@@ -80,11 +98,15 @@ def force_response(problem: Problem, line: Line, h: Array) -> Array:
 class Reshuffled:
     """The map of one epoch for a problem, on a line."""
 
-    def __init__(self, problem: Problem, line: Line) -> None:
+    def __init__(self, problem: Problem, line: Line, until: float = math.inf) -> None:
         self.problem, self.line = problem, line
-        self.modes: Modes = linear_modes(problem)
-        modes, v = self.modes, problem.rate
-        self.c, self.once = 1 / problem.teacher.alpha, v * (1 + problem.decay)
+        self.modes: Modes = linear_modes(problem).resolved(problem.rate * until)
+        self.c, self.once = 1 / problem.teacher.alpha, problem.rate * (1 + problem.decay)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """V, G₁ and ∫V."""
+        problem, line, modes, v = self.problem, self.line, self.modes, self.problem.rate
         twice = self._square(self.once)
         self.g1 = line.kernel(self.once)
         self.g1_square, self.growth = line.kernel(twice), line.kernel(twice - v**2)
@@ -105,7 +127,7 @@ class Reshuffled:
         """J = 0."""
         return State(np.zeros_like(self.modes.h), np.zeros_like(self.modes.h), 0.0)
 
-    def epoch(self, state: State) -> Course:
+    def epoch(self, state: State) -> Remembered:
         """Follow one epoch."""
         problem, line, modes, c = self.problem, self.line, self.modes, self.c
         v, decay, heat = problem.rate, problem.decay, modes.heat
@@ -135,12 +157,13 @@ class Reshuffled:
         gain = v * ((1 + q) * y_force - q * F_hat - soon) + pushes
         shrink = self._square(v * decay)
         Q = state.Q * line.decay(shrink) + line.conv(line.kernel(shrink), gain)
-        seen: dict[str, Any] = {"R": self.overlap(state.mu), "Q": Q, "F2": F2, "F_hat": F_hat}
-        seen |= {"pushes": pushes, "noise": noise, "y_force": y_force}
+        R = self.overlap(state.mu)
+        kept: dict[str, Any] = {"F_hat": F_hat, "pushes": pushes, "noise": noise}
         mu = self.mean(state, 1)
         n = self._noise(state, F_hat, pushes, targets, unlearned[:, 0])
         after_state = State(mu, n, float(Q[-1]))
-        return Course(state, after_state, weights=weights, forces=A, g_forces=gA, **seen)
+        kept |= {"y_force": y_force, "weights": weights, "forces": A, "g_forces": gA}
+        return Remembered(state, after_state, lambda: (R, Q, F2), **kept)
 
     def mean(self, state: State, epochs: int) -> Array:
         """Return μ after so many epochs."""
@@ -181,6 +204,13 @@ class Reshuffled:
         matrix = v**2 * modes.h[:, None] * (fed - c * self._shared()) * (modes.rho * modes.h)
         return np.asarray(matrix + np.diag(self.G[:, -1] ** 2))
 
+    def at_edges(self) -> Array:
+        """G₁(α)² at the edges of the spectrum."""
+        h = np.array([h for h in edges(self.problem.teacher.alpha) if h])
+        V = force_response(self.problem, self.line, h)
+        G = V - self.problem.rate * self.c * self.line.conv(self.g1, V)
+        return np.asarray(G[:, -1] ** 2)
+
     def settled(self) -> State:
         """Return the state that an epoch reproduces."""
         v, modes = self.problem.rate, self.modes
@@ -192,3 +222,12 @@ class Reshuffled:
         n[moves] = np.linalg.solve(np.eye(int(moves.sum())) - self.noise_map()[keep], source[moves])
         Q = float(modes.rho @ (modes.q / v**2 * mu**2 + n))
         return State(mu, n, Q)
+
+
+def epochs_of(problem: Problem, line: Line, until: float = math.inf) -> Reshuffled:
+    """Return the map of one epoch, whatever the inputs, for times up to `until`."""
+    if problem.teacher.isotropic:
+        return Reshuffled(problem, line)
+    from manypass.exact.shuffled import Shuffled  # most problems need none of it
+
+    return Shuffled(problem, line, until)

@@ -19,9 +19,9 @@ from manypass.exact.epochs import lines, unresolved
 from manypass.exact.fixed import Fixed, nearest_branch
 from manypass.exact.lines import Cells, Line
 from manypass.exact.repeated import Look
-from manypass.exact.reshuffled import Course, Reshuffled, force_response
+from manypass.exact.reshuffled import Course, Reshuffled, epochs_of
+from manypass.exact.steady import edges_of
 from manypass.problem import Problem
-from manypass.spectrum import edges
 
 CLOSE = 1e-9  # relative, of two lines, and of a critical rate
 FASTEST = 1e4  # in units of 1 + λ: beyond it no critical rate is looked for
@@ -31,7 +31,7 @@ def reshuffled(problem: Problem) -> tuple[Reshuffled, Course]:
     """Return the map of an epoch, and the epoch that reproduces itself."""
     before: Array | None = None
     for line in lines(problem):
-        epochs = Reshuffled(problem, line)
+        epochs = epochs_of(problem, line)
         course = epochs.epoch(epochs.settled())
         ends = np.array([x[-1] for x in (course.R, course.Q, course.F2)])
         if problem.batch_share:
@@ -107,37 +107,31 @@ def growth(problem: Problem) -> float:
     before = math.nan
     for line in lines(problem):
         with np.errstate(over="ignore", invalid="ignore"):
-            epochs = Reshuffled(problem, line)
+            epochs = epochs_of(problem, line)
             matrix = epochs.noise_map()
         seen = epochs.modes.h > 0  # the null space of H hears nothing of the noise
         matrix = matrix[np.ix_(seen, seen)]
         if not np.isfinite(matrix).all():
             return math.inf
         found = float(np.abs(np.linalg.eigvals(matrix)).max())
-        found = max(found, *(at_edge(problem, line, h) for h in edges(problem.teacher.alpha) if h))
+        found = max(found, *epochs.at_edges())
         if isinstance(line, Cells) or abs(found - before) <= CLOSE * found:
             return found
         before = found
     raise ValueError(unresolved(problem))
 
 
-def at_edge(problem: Problem, line: Line, h: float) -> float:
-    """G₁(α)², of one eigenvalue."""
-    V = force_response(problem, line, np.array([h]))
-    once = line.kernel(problem.rate * (1 + problem.decay))
-    G = V - problem.rate / problem.teacher.alpha * line.conv(once, V)
-    return float(G[0, -1] ** 2)
-
-
 def critical_rate(problem: Problem) -> float:
     """v_c, the lowest rate at which an epoch no longer shrinks the noise.
 
-    Each step shrinks the weights if v[Δλ + (1 + √Δ)²] < 2, Δ = βα: the search goes up from there.
+    Each step shrinks the weights if v[Δλ + (1 + √Δ)²] < 2, Δ = βα, or whatever the largest
+    eigenvalue of a batch's ΔH is: the search goes up from there.
     """
     if problem.sequence == "replacement":
         return steps.critical_rate(problem)
     step = problem.batch_share * problem.teacher.alpha
-    low = 2 / (step * problem.decay + (1 + math.sqrt(step)) ** 2)
+    top = step * edges_of(problem.teacher.inputs, step)[1] if step else 1.0
+    low = 2 / (step * problem.decay + top)
     high = low * (1 + 1e-9)
     while growth(problem.replace(rate=high)) < 1:
         low, high = high, high * 1.04

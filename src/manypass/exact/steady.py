@@ -11,9 +11,10 @@ from manypass import orders
 from manypass.checks import Array
 from manypass.exact.modes import Modes
 from manypass.exact.volterra import mean_F2_exponentials
+from manypass.inputs import UNCORRELATED, Inputs
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
-from manypass.spectrum import Spectrum, marchenko_pastur
+from manypass.spectrum import Spectrum, edges, marchenko_pastur
 
 
 def stationary(modes: Modes, feedback: float, window: float = 0.0) -> dict[str, float]:
@@ -23,8 +24,8 @@ def stationary(modes: Modes, feedback: float, window: float = 0.0) -> dict[str, 
     C̄ = Σ ρ q/x² + Σ ρ n · 2(e^{−xτ} − 1 + xτ)/(xτ)². Solved for F2, with the feedback
     Σ ρhk/2x = v/v_c.
     """
-    rho, x = modes.rho, modes.x
-    still = mean_F2_exponentials(modes, modes.start)[1][0] + rho @ (modes.h * modes.heat / (2 * x))
+    heard, x = modes.rho * modes.h, modes.x
+    still = mean_F2_exponentials(modes, modes.start)[1][0] + heard @ stationary_noise(modes, 0.0)
     F2 = still / (1 - feedback)
     n = stationary_noise(modes, F2)
     Q = modes.mean_Q(modes.end)[0] + modes.S @ (n * window_factor(x * window))
@@ -32,8 +33,9 @@ def stationary(modes: Modes, feedback: float, window: float = 0.0) -> dict[str, 
 
 
 def stationary_noise(modes: Modes, F2: float) -> Array:
-    """Variance of each mode, n = (kF2 + 2T)/2x."""
-    return (modes.k * F2 + modes.heat) / (2 * modes.x)
+    """Variance of each mode, n = (kF2 + 2T)/2x; what is never pushed stays at rest."""
+    pushed = modes.k * F2 + modes.heat
+    return np.asarray(pushed / np.where(pushed > 0, 2 * modes.x, 1.0))
 
 
 def window_factor(y: Array) -> Array:
@@ -102,6 +104,16 @@ def spectrum_of(problem: Problem) -> Spectrum:
     from manypass.exact.correlated import nodes
 
     return nodes(data.inputs, data.alpha).spectrum
+
+
+def edges_of(inputs: Inputs, alpha: float) -> tuple[float, float]:
+    """Where the density of H begins and ends above h = 0."""
+    if inputs == UNCORRELATED:
+        return edges(alpha)
+    from manypass.exact.correlated import nodes
+
+    found = nodes(inputs, alpha)
+    return found.edge, found.top
 
 
 def ordered(problem: Problem) -> bool:

@@ -17,10 +17,9 @@ import scipy  # its rooms open on first use: most answers need none of them
 from manypass import orders
 from manypass.checks import Array
 from manypass.exact.epochs import HUGE, Index
-from manypass.exact.modes import linear_modes
-from manypass.exact.steady import pairs
+from manypass.exact.modes import State, linear_modes
+from manypass.exact.steady import edges_of, pairs, spectrum_of
 from manypass.problem import Problem
-from manypass.spectrum import edges, marchenko_pastur
 
 MOST = 200_000  # steps
 
@@ -42,24 +41,24 @@ class Steps:
         self.modes = linear_modes(problem)
         self.q = 1 - self.modes.x * self.step
         self.n, F2 = self._noise()
-        e, modes = self.learned(), self.modes
-        self.curves = {
-            "R": (modes.rho * modes.r) @ e,
-            "Q": (modes.rho * modes.q) @ e**2 + modes.rho @ self.n,
-            "F2": F2,
-        }
+        self.state = self._state()
+        self.curves = {"R": self.modes.R(self.state), "Q": self.modes.Q(self.state), "F2": F2}
 
-    def learned(self) -> Array:
-        """e_i, modes × times."""
-        powers = self.q[:, None] ** self.index
-        x = self.modes.x[:, None]
-        return np.where(x > 0, (1 - powers) / np.where(x > 0, x, 1.0), self.index * self.step)
+    def _state(self) -> State:
+        """Return e_i and what goes with it, modes × times."""
+        modes, i = self.modes, self.index
+        v, x, powers = modes.v, modes.x[:, None], self.q[:, None] ** i
+        e = np.where(x > 0, (1 - powers) / np.where(x > 0, x, 1.0), i * self.step) * v
+        end = modes.u_end[:, None]
+        w = v * (1 - end) * self.step * i * self.q[:, None] ** np.maximum(i - 1, 0) + end * e
+        time = np.outer([v, v * modes.decay], i * self.step)
+        return State(e, end + (1 - end) * powers, powers, self.n, w, time)
 
     def _noise(self) -> tuple[Array, Array]:
         modes, step = self.modes, self.step
         n, out = np.zeros_like(modes.x), np.zeros((modes.x.size, self.index.size))
         F2s, power = np.full(self.index.size, np.inf), np.ones_like(n)
-        weight, goes, loud = modes.rho * modes.f, 1 - modes.u_end, modes.rho * modes.h
+        weight, goes, loud = modes.targets, 1 - modes.u_end, modes.rho * modes.h
         for i in range(int(self.index[-1]) + 1):
             F2 = modes.f0 + weight @ (modes.u_end + goes * power) ** 2 + loud @ n
             here = self.index == i
@@ -73,14 +72,14 @@ class Steps:
 
     def two_time(self) -> tuple[Array, Array]:
         """C(t,s), and G(t,s) for t ≥ s, else 0."""
-        modes, e = self.modes, self.learned()
+        modes = self.modes
         lag = self.index[:, None] - self.index
         first = np.minimum(*np.indices(lag.shape))
         C, G = np.empty(lag.shape), np.empty(lag.shape)
         for i in range(len(lag)):
-            fall = self.q[:, None] ** np.abs(lag[i]) * modes.rho[:, None]
+            fall = self.q[:, None] ** np.abs(lag[i]) * modes.S[:, None]
             C[i], G[i] = np.sum(fall * self.n[:, first[i]], axis=0), fall.sum(axis=0)
-        return C + e.T @ ((modes.rho * modes.q)[:, None] * e), np.tril(G)
+        return C + modes.mean_C(self.state), np.tril(G)
 
 
 def stationary(problem: Problem, window: float) -> dict[str, float]:
@@ -88,19 +87,19 @@ def stationary(problem: Problem, window: float) -> dict[str, float]:
     step, modes = problem.batch_share * problem.teacher.alpha, linear_modes(problem).driven
     q = 1 - modes.x * step
     loose = step / (1 - q**2)  # of what one step brings, this much stays
-    still = modes.f0 + (modes.rho * modes.f) @ modes.u_end**2
+    still = modes.f0 + modes.targets @ modes.u_end**2
     still += (modes.rho * modes.h * modes.heat) @ loose
     F2 = still / (1 - (modes.rho * modes.h * modes.k) @ loose)
     n = loose * (modes.k * F2 + modes.heat)
     count = int(orders.steps_by(problem, np.array([window]))[0])
     kept = (1 + 2 * q * pairs(q, count) / count) / count if count else 1.0
-    Q = modes.rho @ (modes.q / modes.x**2 + n * kept)
-    return {"R": float(modes.rho @ (modes.r / modes.x)), "Q": float(Q), "F2": float(F2)}
+    Q = modes.mean_Q(modes.end)[0] + modes.S @ (n * kept)
+    return {"R": float(modes.R(modes.end)[0]), "Q": float(Q), "F2": float(F2)}
 
 
 def critical_rate(problem: Problem) -> float:
     """v_c: where v²Σρh²Δ/(1 − q²) = 1, or where q = −1 at the upper edge if that comes first."""
-    step, law = problem.batch_share * problem.teacher.alpha, marchenko_pastur(problem.teacher.alpha)
+    step, law = problem.batch_share * problem.teacher.alpha, spectrum_of(problem)
     h, rho = law.h[law.h > 0], law.rho[law.h > 0]
     total = problem.decay + h
 
@@ -108,7 +107,7 @@ def critical_rate(problem: Problem) -> float:
         """1 − v Σρh²/((h + λ)(2 − v(h + λ)Δ))."""
         return 1 - float(v * rho @ (h**2 / (total * (2 - v * total * step))))
 
-    most = 2 / (step * (problem.decay + edges(problem.teacher.alpha)[1]))
+    most = 2 / (step * (problem.decay + edges_of(problem.teacher.inputs, problem.teacher.alpha)[1]))
     if left(most) > 0:
         return most
     return float(scipy.optimize.brentq(left, 1e-12 * most, most))
@@ -121,5 +120,6 @@ def growth(problem: Problem) -> float:
     h, rho, x = modes.h[seen], modes.rho[seen], modes.x[seen]
     root = np.sqrt(rho) * h * problem.rate  # symmetric: k = v²h
     matrix = np.diag((1 - x * step) ** 2) + step * np.outer(root, root)
-    at_edges = problem.rate * (problem.decay + np.array(edges(problem.teacher.alpha)))
+    low_high = edges_of(problem.teacher.inputs, problem.teacher.alpha)
+    at_edges = problem.rate * (problem.decay + np.array(low_high))
     return max(float(np.linalg.eigvalsh(matrix)[-1]), float(np.max((1 - at_edges * step)[1:] ** 2)))

@@ -36,6 +36,9 @@ def closed_training_error(
         )
     if regression:
         return F2 / 2
+    if math.isinf(problem.teacher.alpha):  # whoever is learned is new
+        wrong = gaussian_errors(problem.teacher, R, 0 * R, np.maximum(Q - R**2, 0.0))
+        return np.where(Q > 0, wrong, 0.5)
     if problem.mode == "batch":
         y_part, target_part, variance = gaussian_activation(problem.teacher, modes, state, F2)
         wrong = gaussian_errors(problem.teacher, y_part, target_part, variance)

@@ -36,12 +36,14 @@ class Constant:
         fall = np.exp(-np.outer(modes.x, t))
         # u(∞) + (u₀ − u(∞)) e^{−xt}, free of the cancellation in 1 − h e
         u = modes.u_end[:, None] + (before.u - modes.u_end[:, None]) * fall
-        e = before.e * fall + modes.v * learned(modes.x, t)
+        done = modes.v * learned(modes.x, t)
+        moved = modes.u_end[:, None] * done + modes.v * (before.u - modes.u_end[:, None]) * t * fall
         return State(
-            e,
+            before.e * fall + done,
             u,
             before.E * fall,
             self._noise(t),
+            before.w * fall + moved,
             before.s + np.outer([modes.v, modes.v * modes.decay], t),
         )
 
@@ -69,7 +71,7 @@ def mean_F2_exponentials(modes: Modes, before: State) -> tuple[Array, Array]:
     goes = modes.residuals(replace(before, u=before.u - u))
     constant, once, twice = modes.f0, np.zeros(size), np.zeros(size)
     for (w, end), (_, falls) in zip(
-        modes.residuals(State(none, u, none, none, none)), goes, strict=True
+        modes.residuals(State(none, u, none, none, none, none)), goes, strict=True
     ):
         constant += float(w @ end[:, 0] ** 2)
         once += 2 * w * end[:, 0] * falls[:, 0]

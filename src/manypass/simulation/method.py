@@ -141,7 +141,9 @@ class Simulation:
                 f"alpha·n must be at least 1"
             )
         if math.isinf(problem.data.alpha) and problem.mode == "batch":
-            return "`mode` = 'batch' needs a training set: `alpha` = inf has fresh examples only"
+            reason = "`mode` = 'batch' needs a training set: `alpha` = inf has fresh examples only"
+            use = orders.instead(problem, "Simulation")
+            return f"{reason}; use method {use}" if use else reason
         if share and share * p < 1:
             return (
                 f"`batch_share` = {share:g} of {p} examples is less than one: take a larger one, "

@@ -9,7 +9,7 @@ import xarray as xr
 
 import manypass as mp
 from manypass.cli import main
-from manypass.reproduce import FIGURES, agreement, figure2, figure6, reproduce
+from manypass.reproduce import FIGURES, agreement, figure2, figure6, figure7, reproduce
 from manypass.reproduce.agreement import Panel, Symbol, compare
 from manypass.reproduce.parts import Scale
 from manypass.reproduce.report import row
@@ -86,6 +86,38 @@ def test_figure_6_tells_the_orders_apart(tmp_path, monkeypatch):
     for order in figure6.LOOKS:
         runs = found[f"simulation-adaline-{order}"].isel(t=-1)
         assert min(late, key=lambda other: abs(float(late[other] - runs.F2))) == order
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_there_is_a_line_at_every_symbol_of_figure_7(quick):
+    parts = {part.name: part for part in FIGURES[7].parts(Scale(0, quick))}
+    simulated = [name for name in parts if "simulation" in name]
+    assert len(simulated) == 6 if quick else 9
+    for name in simulated:
+        line = parts[f"theory-{name.split('simulation-')[1]}"]
+        assert line.problem == parts[name].problem
+        axis = "times" if "times" in line.arguments else "passes"
+        assert set(parts[name].arguments[axis]) <= set(line.arguments[axis])
+
+
+def test_figure_7_says_what_it_finds(tmp_path, monkeypatch):
+    """One law and one size: symbols agree, and exponents are those of scaling laws."""
+    monkeypatch.setattr(figure7, "DATA", {1.0: figure7.DATA[1.0]})
+    monkeypatch.setattr(figure7, "LAWS", dict([*figure7.LAWS.items()][2:]))
+    monkeypatch.setattr(figure7, "FEW", {})
+    found = {part.name: part.get(tmp_path)[0] for part in figure7.parts(Scale(0, True))}
+    assert figure7.draw(found).keys() == {"figure7"}
+    first, third = figure7.panels(found)
+    assert first.agrees
+    assert third.agrees
+    assert "agrees for μ ~ k^{-2}" in first.remarks[1]
+    data = found["theory-data"]
+    for name, power in (("one_pass", -1 / 3), ("best", -1 / 2)):
+        fitted = figure7.slope(data.alpha.values, data[name].values, (0.04, 0.32))
+        assert fitted == pytest.approx(power, rel=0.04), name
+    plateau = found["theory-plateau-powerlaw:2:1.5:0.01"]
+    assert (np.diff(plateau.plateau) > 0).all()
+    assert ((plateau.second > 0.8) & (plateau.second < 1)).all()
 
 
 @pytest.mark.parametrize("quick", [False, True])

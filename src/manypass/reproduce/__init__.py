@@ -1,4 +1,4 @@
-"""The paper's figures, and two that it could not draw, computed at the paper's own parameters."""
+"""The paper's figures, and three that it could not draw, at the paper's own parameters."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ import matplotlib as mpl
 import xarray as xr
 
 from manypass import files, notebooks, plot
-from manypass.reproduce import figure1, figure2, figure3, figure4, figure5, figure6
+from manypass.reproduce import figure1, figure2, figure3, figure4, figure5, figure6, figure7
 from manypass.reproduce.parts import Part, Parts, Scale
 from manypass.reproduce.report import Chapter, write_report
 from manypass.reproduce.style import LOOK
 
-MODULES: tuple[ModuleType, ...] = (figure1, figure2, figure3, figure4, figure5, figure6)
+MODULES: tuple[ModuleType, ...] = (
+    figure1,
+    figure2,
+    figure3,
+    figure4,
+    figure5,
+    figure6,
+    figure7,
+)
 FIGURES = dict(enumerate(MODULES, 1))
 
 

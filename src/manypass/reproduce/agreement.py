@@ -13,7 +13,7 @@ from scipy.special import stdtr
 
 from manypass.checks import Array
 
-AXES = {"t": "t", "rate": "v", "x": "ỹx"}
+AXES = {"t": "t", "rate": "v", "x": "ỹx", "passes": "k"}
 ENOUGH = 10  # networks to judge by
 SAME = 1e-9  # places that differ by less are one
 SURE = 0.01  # chance of a false alarm in a panel

@@ -74,7 +74,7 @@ def parts(scale: Scale) -> list[Part]:
         arguments = {"times": late[late > 0.01][:: 16 if scale.quick else 8], "method": method}
         found.append(Part(f"theory-steep-{alpha}", solve, steep(alpha), {"times": times}, 0.5))
         found.append(Part(f"simulation-steep-{alpha}", solve, steep(alpha), arguments, 3.0))
-    shares = SHARES[::2] if scale.quick else SHARES
+    shares = SHARES[1::2] if scale.quick else SHARES
     found.append(Part("theory-data", against_data, steep(1.0), {"alphas": shares}, 2.0))
     return [part for part in found if not (scale.quick and part.name.startswith("half"))]
 

@@ -80,7 +80,8 @@ def nodes(inputs: Inputs, alpha: float) -> Nodes:
     )
     if null.any():
         table = np.column_stack([null, table])
-    return Nodes(*table, edge if alpha != 1 else 0.0, top, rank)
+    h, rho, S, theta, SB, even = table
+    return Nodes(h, rho, S, theta, SB, even, edge if alpha != 1 else 0.0, top, rank)
 
 
 def compressed(table: Array) -> Array:
@@ -195,6 +196,22 @@ def densities(law: Law, alpha: float, low: float, high: float, phi: Array) -> Ar
             (near @ w) * common,
         ]
     )
+
+
+def density(inputs: Inputs, alpha: float, points: int = 121) -> tuple[Array, Array]:
+    """ρ(h) = ατ/πK², to be drawn: rising h in every band, 0 at its edges."""
+    law, found = inputs.law(alpha), []
+    for low, high in bands(law, alpha):
+        s = low + (high - low) * np.sin(np.linspace(0, math.pi / 2, points)[1:-1]) ** 2
+        distance = (law.mu - s[:, None]) ** 2
+        y = squared_width(law.w * law.mu**2, distance, alpha, np.zeros(s.size))
+        square = s**2 + y
+        h = square / alpha * ((law.w * law.mu) / (distance + y[:, None])).sum(axis=1)
+        found.append(np.array([h, alpha * np.sqrt(y) / (math.pi * square)]))
+        found[-1] = np.pad(found[-1], ((0, 0), (1, 1)), "edge")
+        found[-1][1, [0, -1]] = 0.0
+    h, rho = np.concatenate(found, axis=1)
+    return h, rho
 
 
 def squared_width(q: Array, distance: Array, alpha: float, y: Array) -> Array:

@@ -127,7 +127,7 @@ class Reshuffled:
         """J = 0."""
         return State(np.zeros_like(self.modes.h), np.zeros_like(self.modes.h), 0.0)
 
-    def epoch(self, state: State) -> Remembered:
+    def epoch(self, state: State) -> Course:
         """Follow one epoch."""
         problem, line, modes, c = self.problem, self.line, self.modes, self.c
         v, decay, heat = problem.rate, problem.decay, modes.heat

@@ -114,7 +114,7 @@ def growth(problem: Problem) -> float:
         if not np.isfinite(matrix).all():
             return math.inf
         found = float(np.abs(np.linalg.eigvals(matrix)).max())
-        found = max(found, *epochs.at_edges())
+        found = max(found, float(epochs.at_edges().max()))
         if isinstance(line, Cells) or abs(found - before) <= CLOSE * found:
             return found
         before = found

@@ -99,7 +99,7 @@ class Shuffled(Reshuffled):
         loud = np.append(modes.rho * modes.h * state.n, 0.0)
         psi = sum(w @ part for w, part in zip(weights, self.equal, strict=True))
         psi = psi + loud @ self.equal[0] + self.felt @ self._warmth()
-        F_hat = np.linalg.solve(self.feedback, psi)
+        F_hat = np.asarray(np.linalg.solve(self.feedback, psi), float)
         told = sum(part @ w for w, part in zip(weights, self.at_end, strict=True))
         told = told + self.at_end[0] @ loud
         n = self.G[:, -1] ** 2 * state.n - v**2 * self.c * modes.h * told
@@ -165,8 +165,8 @@ class Shuffled(Reshuffled):
     def noise_map(self) -> Array:
         """Return the matrix that takes n over one epoch, nothing else acting."""
         modes, v = self.modes, self.problem.rate
-        F_hat = np.linalg.solve(self.feedback, self.equal[0][:-1].T).T  # of one ρhn in each mode
-        matrix = self.line.end(self.white, F_hat)
+        F_hat = np.linalg.solve(self.feedback, self.equal[0][:-1].T)  # of one ρhn in each mode
+        matrix = self.line.end(self.white, np.asarray(F_hat.T, float))
         matrix = matrix - v**2 * self.c * modes.h[:, None] * self.at_end[0][:, :-1]
         return np.asarray(matrix * (modes.rho * modes.h) + np.diag(self.G[:, -1] ** 2))
 

@@ -52,7 +52,7 @@ class Correlated(Modes):
         if slow.sum() < 2:
             return self
         kept = {f.name: getattr(self, f.name) for f in fields(self)}
-        parts = {name: part for name, part in kept.items() if isinstance(part, np.ndarray)}
+        parts: dict[str, Any] = {n: a for n, a in kept.items() if isinstance(a, np.ndarray)}
         weight = self.rho[slow] / self.rho[slow].sum()
         for name, part in parts.items():
             one = weight @ part[slow] if name in ("h", "g", "sigma") else part[slow].sum()

@@ -141,9 +141,9 @@ class Simulation:
                 f"alpha·n must be at least 1"
             )
         if math.isinf(problem.data.alpha) and problem.mode == "batch":
-            reason = "`mode` = 'batch' needs a training set: `alpha` = inf has fresh examples only"
+            none = "`mode` = 'batch' needs a training set: `alpha` = inf has fresh examples only"
             use = orders.instead(problem, "Simulation")
-            return f"{reason}; use method {use}" if use else reason
+            return f"{none}; use method {use}" if use else none
         if share and share * p < 1:
             return (
                 f"`batch_share` = {share:g} of {p} examples is less than one: take a larger one, "

@@ -231,7 +231,9 @@ def test_what_was_typed_is_named(line, said, capsys, monkeypatch, tmp_path):
 
 
 def test_what_is_allowed_is_all_told():
-    with pytest.raises(ValueError, match="`alpha` must be a number from 1e-06 to 1e.06 or inf, got"):
+    with pytest.raises(
+        ValueError, match=r"`alpha` must be a number from 1e-06 to 1e.06 or inf, got"
+    ):
         mp.Teacher(-1.0)
     with pytest.raises(ValueError, match="`power` must be numbers from 0 to 1e12, not all of them"):
         mp.Eigenvalues([1, 2, 3], [0, 0, 0])

@@ -328,6 +328,38 @@ def test_a_schedule_and_a_start_have_curves_a_picture_and_words(opened):
     assert again.page.is_hidden("#rate-picture")
 
 
+def test_inputs_have_a_picture_and_repetition_its_worth(opened):
+    page = opened("task=regression&end=4&rate=0.5&decay=0.01&noise=0.1&alpha=1")
+    assert page.page.is_hidden("#inputs-picture")
+    assert page.page.is_hidden("#cutoff")
+    page.page.select_option("#inputs", "power law")
+    law = "powerlaw:1.2:1.4:0.02"
+    page.until("law => JSON.parse(document.body.dataset.drawn)[0].data.inputs === law", law)
+    problem = {"data": {"alpha": 1.0, "task": "regression", "noise": 0.1, "inputs": law}}
+    view = View.from_dict(
+        {"problem": {**problem, "rule": "adaline", "rate": 0.5, "decay": 0.01}, "end": 4.0}
+    )
+    same(page.traces("errors")["E<sub>g</sub>"]["y"], mp.solve(view.problem, view.times).Eg)
+    assert page.page.is_visible("#cutoff")
+    label = page.page.get_attribute("#inputs-picture", "aria-label")
+    mu = view.problem.data.inputs.drawn(400)[0]
+    assert label == f"Eigenvalues from {mu.max():.3g} to {mu.min():.3g} against their rank"
+    page.until("document.querySelector('#worth .plot').data?.length === 3")
+    drawn = page.traces("worth")["effective data"]
+    found = mp.effective_data(view.problem, drawn["x"])
+    np.testing.assert_allclose(drawn["y"], found.effective_data, rtol=1e-6)
+    scale = "document.querySelector('#relaxation .plot')._fullLayout.xaxis.type"
+    page.until(f"{scale} === 'log'")
+    again = opened(page.page.evaluate("location.hash").removeprefix("#"))
+    assert again.page.input_value("#inputs") == "power law"
+    assert again.traces("order") == page.traces("order")
+    assert f"inputs='{law}'" in again.page.text_content("#python")
+    again.page.select_option("#inputs", "two blocks")
+    again.until("JSON.parse(document.body.dataset.drawn)[0].data.inputs?.values?.[1] === 8")
+    again.page.select_option("#rule", "adatron")
+    again.until("document.getElementById('worth').textContent.includes('known of linear rules')")
+
+
 def test_an_address_that_cannot_be_read_falls_back_to_the_defaults_with_a_note(opened):
     page = opened("alpha=junk&rule=magic&rate=1.5&colour=red&pin=rate%3Djunk")
     note = page.page.inner_text("#warning")

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import replace
 
 import light_worker
 import numpy as np
@@ -25,7 +26,7 @@ from slow_sweeps import wait_for
 
 import manypass as mp
 from manypass.explorer import pool as pools
-from manypass.explorer.answers import curves, steady
+from manypass.explorer.answers import ANSWERS, curves, steady
 from manypass.explorer.code import python, toml
 from manypass.explorer.guard import refusal
 from manypass.explorer.launch import PORT, listen
@@ -152,7 +153,7 @@ def test_a_request_may_name_no_file(app, tmp_path, key):
             assert status == 422
             answers.add(answer["error"])
     assert answers == {
-        f"`{key}` is not a field of data on the page: it has alpha, task, noise",
+        f"`{key}` is not a field of data on the page: it has alpha, task, noise, inputs",
     }
 
 
@@ -394,6 +395,44 @@ def test_code_gives_the_same_problem_and_times(rule, task, more):
     assert asked[-1][2] == view.simulation
     if known:
         assert asked[0][2] == ("auto" if view.linear else view.theory)
+
+
+LAW, BLOCKS = "powerlaw:1.2:1.4:0.05", {"values": [1, 8], "weights": [0.75, 0.25]}
+
+
+@pytest.mark.parametrize("inputs", [LAW, BLOCKS], ids=["powerlaw", "blocks"])
+@pytest.mark.parametrize("order", ["replacement", "reshuffled"])
+def test_inputs_have_curves_a_spectrum_and_a_worth(inputs, order):
+    data = {"alpha": 0.8, "task": "regression", "noise": 0.1, "inputs": inputs}
+    problem = {"data": data, "rule": "adaline", "rate": 0.5, "decay": 0.01, "sequence": order}
+    view = View.from_dict({"problem": problem})
+    found = curves(view)
+    right = mp.solve(view.problem, view.times)
+    np.testing.assert_allclose(found["curves"]["Eg"], right.Eg, rtol=1e-9)
+    assert np.mean(found["inputs"]["mu"]) == pytest.approx(1)
+    assert np.mean(found["inputs"]["P"]) == pytest.approx(1)
+    worth = ANSWERS["worth"](view)
+    expected = mp.effective_data(view.problem, [1, 2]).effective_data.values
+    np.testing.assert_allclose(worth["effective_data"][:2], expected, rtol=1e-9)
+    assert ("relaxation" in found) == (order == "replacement")
+    if order == "replacement":
+        rate, density = (np.array(found["relaxation"][k]) for k in ("rate", "density"))
+        assert np.trapezoid(density, rate) == pytest.approx(0.8, abs=0.01)  # α: the rest is at 0
+    note = ANSWERS["worth"](replace(view, problem=view.problem.replace(start=mp.Start(0.1, 1))))
+    assert "from J = 0" in note["note"]
+    json.dumps([found, worth, steady(view)], allow_nan=False)
+    scope = {}
+    script = python(view).split("theory =")[0]
+    exec(script, scope)
+    assert scope["problem"] == view.problem
+
+
+def test_a_request_may_list_few_eigenvalues(app):
+    data = {"alpha": 1.0, "inputs": {"mu": [1.0] * 9}}
+    view = {"problem": {**PROBLEM, "data": data}}
+    status, answer, _ = ask(app, "/answer", {"view": view, "want": "curves"})
+    assert status == 422
+    assert answer["error"] == "`mu` of `inputs` must be a list of up to 8"
 
 
 @settings(max_examples=25)

@@ -12,18 +12,22 @@ import xarray as xr
 from manypass import schedules, spectrum, verbs
 from manypass.cavity.method import DMFT
 from manypass.checks import Array
+from manypass.exact import correlated
 from manypass.exact.mean_force import MeanForce
 from manypass.exact.method import Exact
 from manypass.explorer.code import python, toml
 from manypass.explorer.view import View
 from manypass.problem import Problem
 from manypass.rules import Adaline
+from manypass.worth import effective_data
 
 RATES = 31  # of the steady state's curves
 APPROXIMATE = 21  # of the mean-force curves
 SAMPLED_RATES = 9  # of a training error that needs sampling
 DRAWN = 121  # of a rate that changes with time
 NEAREST = 0.99  # of v_c: the last of them
+RANKS = 400  # at which eigenvalues of the inputs are drawn
+PASSES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0])
 
 
 def plain(result: xr.Dataset) -> dict[str, Any]:
@@ -49,13 +53,15 @@ def curves(view: View) -> dict[str, Any]:
         "note": "",
         "exact": view.linear,
         "rate": rate(view) if view.problem.scheduled else None,
+        "inputs": None if view.problem.teacher.isotropic else eigenvalues(view.problem),
     }
     if view.too_long:
         return answer | {"note": view.too_long, "runs": []}
     if view.linear:
         answer["curves"] = plain(solved(view))
-        fixed = not isinstance(view.problem.decay, schedules.Schedule)  # else v_c moves too
-        limit = verbs.critical_rate(view.problem) if fixed else math.inf
+        moves = isinstance(view.problem.decay, schedules.Schedule)  # and v_c does too
+        none = moves or view.correlated_epochs  # of which it takes seconds
+        limit = math.inf if none else verbs.critical_rate(view.problem)
         answer["critical_rate"] = limit if math.isfinite(limit) else None
         order = view.problem.sequence
         if order == "replacement" and not view.problem.scheduled:  # epochs have maps, not modes
@@ -70,6 +76,32 @@ def rate(view: View) -> dict[str, Any]:
     """v(t), to be drawn."""
     t = schedules.moments(view.problem.rate, view.end, DRAWN)
     return {"t": t.tolist(), "v": view.problem.v(t).tolist()}
+
+
+def eigenvalues(problem: Problem) -> dict[str, Any]:
+    """μ of the inputs against their rank, largest first, and the teacher's power on each."""
+    mu, P = problem.teacher.inputs.drawn(RANKS)
+    order = np.argsort(-mu, kind="stable")
+    rank = (np.arange(RANKS) + 0.5) / RANKS
+    return {"rank": rank.tolist(), "mu": mu[order].tolist(), "P": (RANKS * P[order]).tolist()}
+
+
+def repeated(view: View) -> dict[str, Any]:
+    """How many fresh examples k passes over the data are worth."""
+    try:
+        found = worth(view)
+    except ValueError as error:
+        return {"note": str(error)}
+    R_star = float(found.R_star)
+    return plain(found) | {"R_star": R_star if math.isfinite(R_star) else None, "note": ""}
+
+
+def worth(view: View) -> xr.Dataset:
+    """Return the numbers behind them."""
+    problem = view.problem
+    if problem.scheduled or problem.start or problem.mode == "batch":
+        raise ValueError("Passes are counted on-line, at a constant rate, from J = 0.")
+    return effective_data(problem, PASSES)
 
 
 def rates(view: View) -> Array:
@@ -102,7 +134,8 @@ def steady(view: View) -> dict[str, Any]:
     theory = Exact() if view.linear else DMFT()
     if not view.linear or theory.steady_refusal(problem):
         return {"note": theory.steady_refusal(problem) or "", "runs": []}
-    if problem.sequence != "replacement" and not isinstance(problem.rule, Adaline):
+    slow = problem.sequence != "replacement" and not isinstance(problem.rule, Adaline)
+    if slow or view.correlated_epochs:
         return {"note": "Against v this takes a minute: use `manypass sweep`.", "runs": []}
     v = rates(view)
     answer: dict[str, Any] = {"runs": ["steady"] if view.samples_steady_state else []}
@@ -144,11 +177,19 @@ def relaxation(problem: Problem) -> dict[str, Any]:
     if not isinstance(problem.rule, Adaline):
         return answer | {"lines": [[2 * v * decay, 1.0]]}
     alpha = problem.data.alpha
+    if not problem.teacher.isotropic:
+        h, density = correlated.density(problem.teacher.inputs, alpha)
+        low = correlated.nodes(problem.teacher.inputs, alpha).edge
+        return answer | _band(problem, h, density, low)
     low, high = spectrum.edges(alpha)
     h = low + (high - low) * np.sin(np.linspace(0, np.pi / 2, 121)) ** 2  # crowded at both edges
     h = h[1:] if low == 0 else h  # where the density may diverge
-    density = spectrum.density(alpha, h)
-    return answer | {
+    return answer | _band(problem, h, spectrum.density(alpha, h), low)
+
+
+def _band(problem: Problem, h: Array, density: Array, low: float) -> dict[str, Any]:
+    v, decay, alpha = problem.rate, problem.decay, problem.data.alpha
+    return {
         "rate": (2 * v * (decay + h)).tolist(),
         "density": (density / (2 * v)).tolist(),
         "lines": [[2 * v * decay, 1 - alpha]] if alpha < 1 else [],
@@ -156,5 +197,5 @@ def relaxation(problem: Problem) -> dict[str, Any]:
     }
 
 
-ANSWERS = {"curves": curves, "steady": steady}
-NUMBERS = {"curves": solved, "steady": settled}
+ANSWERS = {"curves": curves, "steady": steady, "worth": repeated}
+NUMBERS = {"curves": solved, "steady": settled, "worth": worth}

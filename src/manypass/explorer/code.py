@@ -7,6 +7,7 @@ from typing import Any
 
 from manypass import schedules
 from manypass.explorer.view import SAMPLED, SYMBOLS, View
+from manypass.inputs import Inputs
 from manypass.problem import PROBLEM_FIELDS, Problem
 from manypass.start import Start
 
@@ -72,10 +73,15 @@ def _value(value: Any) -> str:
     return f"mp.{_call(value)}" if isinstance(value, Start) else repr(schedules.plain(value))
 
 
+def _plain(value: Any) -> Any:
+    """Return a law of inputs by its text or table."""
+    return value.plain() if isinstance(value, Inputs) else value
+
+
 def _call(thing: Any) -> str:
     """Return the constructor's call, without what is default."""
     given = [
-        f"{field.name}={getattr(thing, field.name)!r}"
+        f"{field.name}={_plain(getattr(thing, field.name))!r}"
         for field in dataclasses.fields(thing)
         if field.default is dataclasses.MISSING or getattr(thing, field.name) != field.default
     ]

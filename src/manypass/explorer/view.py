@@ -14,7 +14,8 @@ from manypass.exact.method import Exact
 from manypass.problem import Problem
 from manypass.simulation.method import Simulation
 
-DATA = ("alpha", "task", "noise")  # of a teacher: other inputs have other pictures
+DATA = ("alpha", "task", "noise", "inputs")  # of a teacher
+MOST_BLOCKS = 8  # eigenvalues that a request may list
 LATEST = 1000.0  # last time that the page may ask for
 POINTS = {"adaline": 241, "hebbian": 61}  # of exact curves: all of them at once
 FEW = 81  # points of a curve that takes long
@@ -108,7 +109,15 @@ class View:
     def count(self) -> int:
         """Number of times of the theory's curves."""
         name, table = self.problem.rule.name, MOVING if self.problem.scheduled else {}
+        if self.correlated_epochs:
+            return FEW
         return table.get(name) or POINTS.get(name, FEW)
+
+    @property
+    def correlated_epochs(self) -> bool:
+        """Whether each look at an epoch takes its time."""
+        data, epochs = self.problem.teacher, self.problem.sequence != "replacement"
+        return epochs and not data.isotropic and self.problem.rule.name == "adaline"
 
     @property
     def times(self) -> Array:
@@ -177,6 +186,10 @@ def _problem(entries: Any) -> Problem:
         if key not in DATA:
             allowed = ", ".join(DATA)
             raise ValueError(f"`{key!s:.40}` is not a field of data on the page: it has {allowed}")
+    inputs = data.get("inputs") if isinstance(data, dict) else None
+    for key, values in inputs.items() if isinstance(inputs, dict) else ():
+        if not isinstance(values, list) or len(values) > MOST_BLOCKS:
+            raise ValueError(f"`{key!s:.40}` of `inputs` must be a list of up to {MOST_BLOCKS}")
     problem = Problem.from_dict(entries)
     if problem.data.alpha == np.inf:
         raise ValueError("`alpha` must be finite on the page, got inf: `manypass solve` takes it")

@@ -1,6 +1,6 @@
 // The left side: choices, sliders with typed values, and the words behind each symbol.
 
-import { CHOICES, LOOK, NETWORKS, RULES, SCHEDULES, SLIDERS } from "./state.js";
+import { CHOICES, INPUTS, LOOK, NETWORKS, RULES, SCHEDULES, SLIDERS } from "./state.js";
 import { WORDS } from "./words.js";
 
 const STEPS = 400; // of a logarithmic slider
@@ -94,6 +94,9 @@ export function build(change) {
     }
     for (const name of ["warm", "low", "until"]) {
       made[name].row.hidden = !SCHEDULES[state.schedule].fields.includes(name);
+    }
+    for (const name of ["exponent", "power", "cutoff", "ratio", "share"]) {
+      made[name].row.hidden = !INPUTS[state.inputs].fields.includes(name);
     }
     made.sequence.row.hidden = state.mode === "batch";
     log.checked = state.log;

@@ -7,7 +7,7 @@ import { byId } from "./tell.js";
 const CHIPS = {
   R: "R", Q: "Q", F2: "⟨F²⟩", Eg: "E<sub>g</sub>", Et: "E<sub>t</sub>", vc: "v<sub>c</sub>",
   batch: "batch", mean_force: "mean force", window: "τ", band: "band",
-  collective: "collective mode", x: "x", h: "h",
+  collective: "collective mode", x: "x", h: "h", effective_data: "effective data", fit: "R*",
 };
 
 /** Symbols that explain themselves; those of curves carry the curve's colour. */

@@ -7,7 +7,7 @@ import * as head from "./head.js";
 import { Pins } from "./pins.js";
 import { Runs } from "./runs.js";
 import { Simulation } from "./simulation.js";
-import { drawRate } from "./rate.js";
+import { drawInputs, drawRate } from "./rate.js";
 import {
   DEFAULTS, fromHash, keyOf, moving, nameOf, orderOf, problemOf, toHash, viewOf,
 } from "./state.js";
@@ -99,6 +99,10 @@ function insteadOf(card) {
   if (card === "relaxation" && !(linear(state) && orderOf(state) === "replacement")) {
     return "Only linear rules have modes that relax independently: see Adaline, with replacement.";
   }
+  if (card === "worth") {
+    if (!exact()) return "What passes are worth is known of linear rules: see Adaline.";
+    return shown.worth?.note || null;
+  }
   if (card === "activations") {
     return shown.activationsNote ?? (shown.activations ? null : "Sampled after the curves.");
   }
@@ -106,7 +110,7 @@ function insteadOf(card) {
 }
 
 function redrawAll() {
-  return redraw("order", "errors", "steady", "relaxation", "activations");
+  return redraw("order", "errors", "steady", "relaxation", "activations", "worth");
 }
 
 // --- words ---------------------------------------------------------------------------------
@@ -125,6 +129,7 @@ function showWords() {
   const share = said.rate ? "A constant rate diverges above" : `v = ${(state.rate / limit).toFixed(3)} v_c, with`;
   tell("fraction", limit ? `${share} v_c = ${limit.toFixed(4)}` : "");
   drawRate(said.rate, limit);
+  drawInputs(said.inputs);
   tell("warning", [note, warningOf(state, said, shown)].filter(Boolean).join(" "));
   byId("python").textContent = (state.sim ? said.code_simulated : said.code) ?? "";
   byId("toml").textContent = said.toml ?? "";
@@ -182,6 +187,11 @@ async function askFor(s, since) {
     shown.steady = { ...await api.answer(view, "steady"), key: steadyKey(s) };
   }
   redraw("steady");
+  const key = JSON.stringify(problemOf(s));
+  if (!wanted && answer.exact && shown.worth?.key !== key) {
+    shown.worth = { ...await api.answer(view, "worth"), key };
+  }
+  redraw("worth");
   if (!wanted) runs.plan(jobsOf(s));
 }
 
@@ -260,6 +270,7 @@ function forget(before, networksOnly) {
   state.sim = false;
   if (keyOf(before) === keyOf(state) && networksOnly) return;
   runs.drop();
+  if (shown.worth) shown.worth.stale = true;
   const same = before.rule === state.rule && before.task === state.task && before.end === state.end;
   for (const name of ["curves", "training", "activations"]) {
     if (!same) delete shown[name];
@@ -304,7 +315,7 @@ tools.build(
   (card) => {
     if (card === "errors") return said.runs?.[0] ?? "curves";
     if (card === "steady") return exact() ? "steady" : "sweep";
-    return card === "activations" ? card : "curves";
+    return ["activations", "worth"].includes(card) ? card : "curves";
   },
   (card, format) => head.inLight(() => pictures.image(pictureOf(card), titleOf(card), format)),
   (text) => tell("error", text),

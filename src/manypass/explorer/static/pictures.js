@@ -1,5 +1,7 @@
 // Traces and layouts: theory is lines with bands, simulation is symbols with bars.
 
+import { correlated } from "./state.js";
+
 export const LABELS = {
   R: "R", Q: "Q", F2: "⟨F²⟩", Eg: "E<sub>g</sub>", Et: "E<sub>t</sub>",
 };
@@ -146,8 +148,9 @@ export function steady(shown, state) {
 }
 
 /** The band of relaxation rates and the collective mode. */
-export function relaxation({ relaxation: found }) {
+export function relaxation({ relaxation: found }, state) {
   const { rate, density, lines = [], edge, slow_mode: slow } = found ?? {};
+  if (rate && correlated(state)) return manyScales(found);
   const traces = rate ? [{
     x: rate, y: density, mode: "lines", fill: "tozeroy", line: { ...ROUND, color: colour("R"), width: 2 },
     fillcolor: `${colour("R")}33`, name: "band", hovertemplate: "rate %{x:.4g}<extra></extra>",
@@ -178,6 +181,26 @@ export function relaxation({ relaxation: found }) {
   })];
 }
 
+/** The same of correlated inputs, whose rates differ by powers of ten. */
+function manyScales({ rate, density, lines, edge, slow_mode: slow }) {
+  const traces = [{
+    x: rate, y: density.map((value) => value || null), mode: "lines", name: "band",
+    line: { ...ROUND, color: colour("R"), width: 2 }, hovertemplate: "rate %{x:.4g}<extra></extra>",
+  }];
+  const at = (x, text, tint, dash) => upright(x, text, tint, dash, { x: Math.log10(x) });
+  const marks = lines.filter(([x]) => x > 0)
+    .map(([x, share]) => at(x, `${share.toPrecision(2)} of all`, colour("R"), "solid"));
+  if (slow > 0 && slow < edge * (1 - 1e-9)) {
+    marks.push(at(slow, `λ<sub>σ</sub> = ${slow.toPrecision(3)}`, colour("Q"), "dash"));
+  }
+  const points = [...rate, ...marks.map(({ shape }) => shape.x0)];
+  const [low, high] = [Math.min(...points), Math.max(...points)].map(Math.log10);
+  const axis = { type: "log", dtick: 1 };
+  return [traces, layout("relaxation rate 2v(λ + h)", "density", {
+    xaxis: { ...axis, range: [low - 0.1, high + 0.1] }, yaxis: axis, uirevision: `${low} ${high}`, ...marked(marks),
+  })];
+}
+
 /** Densities of x and h given the class. */
 export function activations({ activations: found }) {
   const traces = (found ?? []).map(({ name, target, at, density }) => {
@@ -191,6 +214,28 @@ export function activations({ activations: found }) {
   });
   return [traces, layout("activation", "density", {
     showlegend: true, margin: { l: 48, r: 14, t: 28, b: 42 }, yaxis: { rangemode: "tozero" },
+  })];
+}
+
+/** What passes over the data are worth, beside what as many fresh data would be. */
+export function worth({ worth: found }) {
+  const { passes: k = [], effective_data: D = [], fit = [], R_star: R } = found ?? {};
+  const drawn = (y, name, more) => ({
+    x: k, y, name, mode: "lines", hovertemplate: "%{y:.4g}<extra></extra>", opacity: found?.stale ? 0.25 : 1, ...more,
+  });
+  const known = D.filter((value) => value !== null);
+  const traces = known.length ? [
+    drawn(k, "fresh data", { line: { color: colour("quiet"), width: 1.2, dash: "dash" }, hoverinfo: "skip" }),
+    ...(R === null ? [] : [drawn(fit, `fit, R* = ${R.toPrecision(3)}`, { line: { ...ROUND, color: colour("Q"), width: 1.6, dash: "dot" } })]),
+    drawn(D, "effective data", { mode: "lines+markers", line: { ...ROUND, color: colour("R"), width: 2 }, marker: { size: 5 } }),
+  ] : [];
+  const ticks = [0.5, 1, 2, 4, 8, 16, 32, 64, 128];
+  const axis = { type: "log", tickvals: ticks, ticktext: ticks.map(String) };
+  const top = Math.max(2, ...known) * 1.6;
+  return [traces, layout("passes k", "", {
+    showlegend: true, hovermode: "x", margin: { l: 48, r: 14, t: 28, b: 42 }, uirevision: `${top}`,
+    xaxis: { ...axis, range: [-0.03, Math.log10(70)] },
+    yaxis: { ...axis, range: [Math.log10(Math.min(0.9, ...known)) - 0.04, Math.log10(top)] },
   })];
 }
 

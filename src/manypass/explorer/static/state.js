@@ -17,11 +17,24 @@ export const SCHEDULES = {
     text: (s) => `warmup:${s.warm}:cosine:${s.rate}:${s.low}:${s.until}`,
   },
 };
+// What is known of the inputs: the parameters of a law, and what the server reads.
+export const INPUTS = {
+  uncorrelated: { fields: [], law: () => null },
+  "power law": {
+    fields: ["exponent", "power", "cutoff"],
+    law: (s) => `powerlaw:${s.exponent}:${s.power}:${s.cutoff}`,
+  },
+  "two blocks": {
+    fields: ["ratio", "share"],
+    law: (s) => ({ values: [1, s.ratio], weights: [1 - s.share, s.share] }),
+  },
+};
 export const CHOICES = {
   rule: { label: "rule", options: Object.keys(RULES) },
   task: { label: "task", options: ["classification", "regression"] },
   mode: { label: "steps", options: ["online", "batch"] },
   sequence: { label: "order", options: ["replacement", "reshuffled", "fixed"] },
+  inputs: { label: "inputs", options: Object.keys(INPUTS), place: "input-fields" },
   schedule: { label: "schedule", options: Object.keys(SCHEDULES), place: "schedule-fields" },
 };
 export const SLIDERS = {
@@ -32,6 +45,11 @@ export const SLIDERS = {
   temperature: { symbol: "T", label: "noise in the weights", low: 0, high: 1, step: 0.01 },
   kappa: { symbol: "κ", label: "margin", low: -0.5, high: 2, step: 0.01 },
   width: { symbol: "w", label: "width of the Huber force", low: 0.1, high: 3, step: 0.01 },
+  exponent: { symbol: "a", label: "of the eigenvalues", low: 0.1, high: 2, step: 0.05, place: "input-fields" },
+  power: { symbol: "b", label: "of the teacher", low: 0, high: 3, step: 0.05, place: "input-fields" },
+  cutoff: { symbol: "c", label: "cut-off", low: 0.01, high: 1, log: true, place: "input-fields" },
+  ratio: { symbol: "μ₂/μ₁", label: "ratio", low: 1, high: 100, log: true, place: "input-fields" },
+  share: { symbol: "w₂", label: "share of the larger", low: 0.02, high: 0.98, step: 0.02, place: "input-fields" },
   warm: { symbol: "t₀", label: "time of the warm-up", low: 0.1, high: 50, log: true, place: "schedule-fields" },
   low: { symbol: "v₁", label: "last rate", low: 0, high: 5, step: 0.01, place: "schedule-fields" },
   until: { symbol: "t₁", label: "time of the schedule", low: 0.1, high: 100, log: true, place: "schedule-fields" },
@@ -49,6 +67,7 @@ export const NETWORKS = {
 export const DEFAULTS = {
   rule: "adaline", task: "classification", mode: "online", sequence: "replacement",
   alpha: 1.2, rate: 1.9, decay: 0.8, noise: 0, temperature: 0, kappa: 1, width: 1,
+  inputs: "uncorrelated", exponent: 1.2, power: 1.4, cutoff: 0.02, ratio: 8, share: 0.25,
   schedule: "constant", warm: 1, low: 0.1, until: 8, R0: 0, Q0: 0,
   end: 8, window: 5, n: 200, samples: 40, log: false, sim: false, pins: [],
 };
@@ -65,12 +84,16 @@ export const moving = (s) => s.schedule !== "constant";
 /** What the server calls a rate: a number, or the text of a schedule. */
 const rateOf = (s) => SCHEDULES[s.schedule].text(s);
 
+/** Whether inputs are correlated, and what the server calls their law. */
+export const correlated = (s) => s.inputs !== "uncorrelated";
+const lawOf = (s) => INPUTS[s.inputs].law(s);
+
 /** What the server calls a problem. */
 export function problemOf(s) {
   const rule = { name: s.rule };
   for (const name of RULES[s.rule] ?? []) rule[name] = s[name];
   return {
-    data: { alpha: s.alpha, task: s.task, noise: s.noise },
+    data: { alpha: s.alpha, task: s.task, noise: s.noise, ...(correlated(s) ? { inputs: lawOf(s) } : {}) },
     rule, rate: rateOf(s), decay: s.decay, temperature: s.temperature, mode: s.mode,
     sequence: orderOf(s), ...(s.R0 || s.Q0 ? { start: { R: s.R0, Q: s.Q0 } } : {}),
   };
@@ -144,6 +167,10 @@ export function nameOf(s) {
     .filter((name) => s[name] !== 0)
     .map((name) => `${SLIDERS[name].symbol} ${name === "rate" ? rateOf(s) : s[name]}`);
   if (s.R0 || s.Q0) shown.push(`from R ${s.R0}, Q ${s.Q0}`);
+  if (correlated(s)) {
+    const law = INPUTS[s.inputs].fields.map((name) => `${SLIDERS[name].symbol} ${s[name]}`);
+    shown.push(`${s.inputs} ${law.join(", ")}`);
+  }
   const kind = [s.rule, ...(s.task === "regression" ? ["regression"] : []),
     ...(s.mode === "batch" ? ["batch"] : []),
     ...(orderOf(s) === "replacement" ? [] : [orderOf(s)])];

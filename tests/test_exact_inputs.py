@@ -93,6 +93,20 @@ def test_the_steady_state_is_where_curves_end(given, alpha):
     assert mp.slow_mode(asked.replace(rate=1.05 * mp.critical_rate(asked))) < 0
 
 
+@pytest.mark.parametrize("alpha", [0.5, 3.0, math.inf])
+def test_averaged_weights_are_averages_over_pairs_of_times(alpha):
+    """C̄ = (1/τ²)∬C(t,s), from C itself at late times, by Gauss' rule on either side of t = s."""
+    asked, window, late = problem(BLOCKS, alpha), 4.0, 400.0
+    u, weight = np.polynomial.legendre.leggauss(24)
+    outer, total = window * (1 + u) / 2, 0.0
+    for t, w in zip(outer, window * weight / 2, strict=True):
+        C = mp.solve(asked, late + np.append(t * (1 + u) / 2, t), two_time=True).C.values
+        total += 2 * w * t / 2 * weight @ C[-1, :-1]
+    found = mp.steady_state(asked, window=window)
+    assert float(found.Q) == pytest.approx(total / window**2, rel=1e-6)
+    assert float(found.Q) < float(mp.steady_state(asked).Q)
+
+
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_fresh_examples_are_the_limit_of_many(task):
     """α → ∞ as 1/α; in one pass the training error is a test error: F2 = b − 2aR + Q."""

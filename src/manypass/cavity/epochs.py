@@ -62,7 +62,7 @@ class Epochs(Online):
         past, n, (before, after) = self.past, A.size, instants
         i = len(self.curves) - self.limit
         who = before + after > 0 if self.fixed and i else self.all
-        own = past.own(A, None if complete or not n else A[-1] / past.L[n - 1, n - 1])
+        own = past.own(n, None if complete else past.newest(n))
         response = past.rows[past.sources, :n] @ own
         one, E, P, self.x = passes.epoch(
             i,
@@ -121,13 +121,13 @@ class Batches(Epochs):
         S = self._newest(n)
         past.append(z, self.new, self.t, t)
         A, E, _, P, _ = past.rows[:5, : n + 1]
-        push, heat = past.L[n, : n + 1], 2 * problem.temperature * d
+        push, (heat, apart) = past.L[n, : n + 1], self._heat(d)
         push[:n] = v * d / math.sqrt(alpha) * P[:n]
         whole = v**2 * d * self.one[1] * (1 + again * problem.batch_share) + heat
         push[n] = math.sqrt(max(whole - push[:n] @ push[:n], 1e-9 * whole + 1e-24))
-        keep = 1 + v * d * (self.m - decay)
-        self.R = keep * self.R + v * d * self.one[0]
-        A[:] = keep * A + v * d * E + push
+        drive = np.append(self.one[0], E)
+        A[:] = past.weights.leap((v * d, decay, self.m), drive, push, apart)
+        self.R = past.weights.R
         past.complete(self._row(S), P)
         self.t = t
         self._renew(again or t in self.ends, after)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manypass.cavity.moments import DRIVE, FAST, MEASURED, MISSED, SQUARE, heard, missed
-from manypass.cavity.online import Online, line_weights
+from manypass.cavity.online import Online
+from manypass.cavity.weights import line_weights
 from manypass.checks import Array
 from manypass.compiling import njit
 from manypass.ensemble import Measured
@@ -65,7 +66,7 @@ class Flow(Online):
             self.G = (self.beside[0].G + self.beside[1].G) / 2
         return super().at(t, scale)
 
-    def _guess(self, n: int, E: Array) -> float:
+    def _guess(self, n: int, E: Array, d: float) -> float:
         return 0.0
 
     def _push(self, d: float, F2: float, P: Array, S: Array | None = None) -> None:
@@ -105,11 +106,12 @@ class Flow(Online):
         past, n, self.after = self.past, A.size - 1, instants[1]
         if A.size and newest is not None:
             d = past.end[n] - past.begin[n]
-            newest = sum(line_weights(self.v * d * (self.decay - self.m))[1:])
+            q = self.v * d * (self.decay - self.m)
+            newest = sum(line_weights(q)[1:])
         *found, self.x, self.new = flow(
             (R, self.m, self.v, self._next_rate()),
             (past.z, past.e),
-            (A, past.own(A, newest)),
+            (A, past.own(A.size, newest)),
             self.examples,
             instants,
             self.owed,
@@ -127,6 +129,7 @@ class Flow(Online):
             waiting, owed = self.new - self.learned, self.owed.copy()
             past.append(self.normals[k], self.new * 0, self.t, self.t)
             past.L[n, n] = past.rows[0, n] = self.side
+            past.weights.place(n, self.side)
             # All change at once; who is stiff will be seen at the end of the next step.
             self.owed[:] = 0.0
             found = self._look(self.R, past.rows[0, : n + 1], (owed * 0, self.after), None)

@@ -2,7 +2,8 @@
 
 dR/dt = −vλR + v⟨yF⟩;  dA_c/dt = −vλA_c + v⟨F z_c⟩, and in each step the push ζ = Σ_c l_c z_c of
 all other examples. ⟨F z_c⟩ = Σ_d ⟨∂F/∂ζ_d⟩ L_dc, Gaussian integration by parts, is the response to
-every past push without any slope: forces may jump. l_c = (vΔ/√α)⟨F e_c⟩; see `Past`.
+every past push without any slope: forces may jump. l_c = (vΔ/√α)⟨F e_c⟩; see `Past`. With
+correlated inputs the same holds for every eigenvalue: see `Weights`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from manypass import schedules
 from manypass.cavity import moments
 from manypass.cavity.grid import at
 from manypass.cavity.past import Past
+from manypass.cavity.weights import Weights
 from manypass.checks import Array
 from manypass.ensemble import Measured
 from manypass.problem import Problem
@@ -46,12 +48,15 @@ class Online:
         y, target = examples
         known = np.stack([np.ones(y.size), y, target], axis=1)
         self.ends = np.zeros(0) if ends is None else ends
-        self.past = Past(problem.data.alpha, known, per, keep.size, epochs=ends is not None)
+        weights = Weights(problem.teacher.inputs, problem.temperature > 0)
+        alpha, shuffled = problem.data.alpha, ends is not None
+        self.past = Past(weights, alpha, known, per, keep.size, shuffled)
         self.breaks = schedules.breaks(problem.rate, problem.decay)
         self.v, self.decay = self.pace(0.0, 0.0)
         self.last = np.zeros(y.size)
         self.t = self.d = self.m = 0.0
         self.R = problem.start.R if problem.start else 0.0
+        weights.V[0] = self.R * weights.V[1]
         if begin is not None and problem.start and problem.start.c:
             self.past.start_from(begin, math.sqrt(problem.start.c))
         self.begun = self.past.count
@@ -89,7 +94,7 @@ class Online:
         E_then, P_then = E + ratio * (E - E_before), P + ratio * (P - P_before)
         self.pair *= ratio
         self._push(d, one[1], P_then)
-        E_then[n] = self._guess(n, E)
+        E_then[n] = self._guess(n, E, d)
         R, A_then = self._advance(d, self.m, one, E_then)
         self.t = t
         one, E_then, P_then, S = self._look(R, A_then, (before, after))
@@ -116,9 +121,17 @@ class Online:
             out |= {"C": self.C, "G": self.G}
         return out
 
-    def _guess(self, n: int, E: Array) -> float:
+    def _guess(self, n: int, E: Array, d: float) -> float:
         """⟨F z⟩ of the new normals, if the slope is that of the last ones."""
-        return float(E[n - 1] / self.past.rows[0, n - 1] * self.past.L[n, n]) if n else 0.0
+        past = self.past
+        new = past.weights.fresh(past.L[n, n], self._heat(d)[1])
+        size = math.sqrt(float(new @ new))
+        return float(E[n - 1] / past.rows[0, n - 1] * size) if n else 0.0
+
+    def _heat(self, d: float) -> tuple[float, float]:
+        """2TΔ, with the pushes or apart from them."""
+        heat, apart = 2 * self.problem.temperature * d, self.past.weights.apart
+        return (0.0, heat) if apart else (heat, 0.0)
 
     def _push(self, d: float, F2: float, P: Array, S: Array | None = None) -> None:
         """Put the push of this step into L, given ⟨F²⟩ and ⟨F e⟩ at its end.
@@ -129,27 +142,23 @@ class Online:
         alpha, F2 = self.problem.data.alpha, (self.one[1] + F2) / 2
         push, known = past.L[n], v**2 * d**2 / alpha * F2
         push[:n] = v * d / math.sqrt(alpha) * (past.rows[3, :n] + P[:n]) / 2
-        whole = max(v**2 * d * F2 + v * d * self.pair, known) + 2 * self.problem.temperature * d
+        whole = max(v**2 * d * F2 + v * d * self.pair, known) + self._heat(d)[0]
         # Where all is learned nothing pushes any more, and a response to nothing is no number.
         least = 1e-9 * whole + 1e-10 * self.curves[-1][2] + 1e-24
         push[n] = math.sqrt(max(whole - push[:n] @ push[:n], least))
 
     def _row(self, S: Array) -> Array:
         """Coefficients of e in the forces of this step."""
-        return self.past.row(S, self.problem.temperature)
+        past, n = self.past, S.size - 1
+        return past.row(S, self._heat(past.end[n] - past.begin[n])[0])
 
     def _advance(self, d: float, m: float, one: Array, E: Array) -> tuple[float, Array]:
         """R and A a step on, given the averages there and the push in between."""
-        v, n = self.v, E.size - 1
-        A, E_now = self.past.rows[:2, : n + 1]
-        push = self.past.L[n, : n + 1]
-        q = v * d * (self.decay - (self.m + m) / 2)
-        keep, now, then = line_weights(q)
-        R = keep * self.R + v * d * (now * self.one[0] + then * one[0])
-        A = keep * A + v * d * (now * E_now + then * E) + (now + then) * push
-        # What is independent within the step comes through in mean square.
-        A[n] += push[n] * (math.sqrt(sum(line_weights(2 * q)[1:])) - now - then)
-        return R, A
+        n, weights = E.size - 1, self.past.weights
+        now, then = np.append(self.one[0], self.past.rows[1, : n + 1]), np.append(one[0], E)
+        step = (self.v * d, self.decay, (self.m + m) / 2)
+        A = weights.advance(step, now, then, self.past.L[n, : n + 1], self._heat(d)[1])
+        return weights.R, A
 
     def _regress(self, R: float, A: Array, one: Array, E: Array) -> float:
         """Return m of F on h = R y + Σ A z; take the rest of it out of what was measured."""
@@ -161,13 +170,12 @@ class Online:
         return float(self.m + change)
 
     def _look(self, R: float, A: Array, instants: Any) -> Any:
-        past, n = self.past, A.size - 1
-        newest = A[n] / past.L[n, n] if A.size else 0.0
+        past = self.past
         *found, self.x, self.new = moments.online(
             len(self.curves),
             (self.t, R, self.m, self.v, self._next_rate()),
             (past.z, past.e),
-            (A, past.own(A, newest), past.begin[: A.size]),
+            (A, past.own(A.size, past.newest(A.size)), past.begin[: A.size]),
             self.examples,
             instants,
             self.last,
@@ -196,7 +204,7 @@ class Online:
     def _response(self, A: Array, lags: Array) -> Array:
         """G at given lags: it is smooth in log(Δ + lag) between the middles of the cells."""
         n, past = A.size, self.past
-        G = past.response(A)[self.begun :][::-1]
+        G = past.response(n)[self.begun :][::-1]
         if G.size < 2:
             return np.where(lags > 0, G, 1.0) if G.size else np.ones(lags.size)
         middles = (past.begin[self.begun : n] + past.end[self.begun : n]) / 2
@@ -206,13 +214,3 @@ class Online:
         scale = np.append(np.log(self.t - past.begin[n - 1]), scale)
         spline = CubicSpline(scale, [1.0, *G, first])
         return np.asarray(spline(np.log(lags + self.t - past.begin[n - 1])))
-
-
-def line_weights(q: float) -> tuple[float, float, float]:
-    """e^{−q} and the weights of both ends of a line f in ∫₀¹ e^{−q(1−s)} f(s) ds."""
-    if abs(q) < 1e-3:
-        whole, end = 1 - q / 2 + q * q / 6, 0.5 - q / 6 + q * q / 24
-    else:
-        whole = -math.expm1(-q) / q
-        end = (1 - whole) / q
-    return math.exp(-q), whole - end, end

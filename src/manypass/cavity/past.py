@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manypass.cavity.tables import FAST
+from manypass.cavity.weights import Weights
 from manypass.checks import Array
 from manypass.compiling import njit
 
@@ -37,9 +38,15 @@ class Past:
     """
 
     def __init__(
-        self, alpha: float, known: Array, per: float, kept: int, epochs: bool = False
+        self,
+        weights: Weights,
+        alpha: float,
+        known: Array,
+        per: float,
+        kept: int,
+        epochs: bool = False,
     ) -> None:
-        self.alpha, self.per, self.count = alpha, per, 0
+        self.weights, self.alpha, self.per, self.count = weights, alpha, per, 0
         self.first, self.start = 0, 0.0 if epochs else math.inf  # of this epoch
         self.base = np.linalg.qr(known)[0].astype(np.float32)
         self.z, self.e = np.zeros((2, len(known), 16), np.float32)
@@ -51,6 +58,7 @@ class Past:
         """Put weights of a given size, of which the teacher knows nothing, before all pushes."""
         self.append(z, z * 0, 0.0, 0.0)
         self.L[0, 0] = self.rows[0, 0] = size
+        self.weights.place(0, size)
         self.first, self.rows[self.sources] = 1, 0.0
 
     def append(
@@ -70,20 +78,21 @@ class Past:
         self.e[:, n] = f  # until all forces in the cell are known
         self.begin[n], self.end[n], self.count = begin, end, n + 1
         self.L[n], self.L[:, n], self.rows[:, n] = 0.0, 0.0, 0.0
+        self.weights.append(n)
         if self.start < math.inf:
             source = self.sources.start + n - self.first
             if source == len(self.rows):
                 self.rows = np.pad(self.rows, ((0, 16), (0, 0)))
             self.rows[source, n] = 1.0
 
-    def row(self, S: Array, temperature: float) -> Array:
+    def row(self, S: Array, heat: float) -> Array:
         """Coefficients of e in √α f of the last cell, given S = ⟨f e⟩, and of a new one.
 
-        Noise belongs to the push, but to no force; forces known from earlier ones make none.
+        Heat belongs to the push, but to no force; forces known from earlier ones make none.
         """
         n = S.size - 1
         along = math.sqrt(self.alpha) * S[:n]
-        whole = self.alpha * S[n] + 2 * temperature * (self.end[n] - self.begin[n])
+        whole = self.alpha * S[n] + heat
         left = whole - along @ along
         return np.append(along, math.sqrt(left) if left > SPANNED * whole else 0.0)
 
@@ -105,17 +114,22 @@ class Past:
         self.e[:, :n] += sources[where, :n] * forces[:, None]
         self.first, self.start, sources[:] = n, now, 0.0
 
-    def own(self, A: Array, newest: float | None = None) -> Array:
+    def own(self, count: int, newest: float | None = None) -> Array:
         """Coefficients of e in x − h = Σ G f; of f in a last cell not complete, given its G."""
-        own, n = A / math.sqrt(self.alpha), A.size - 1
-        if A.size and newest is not None:
+        own, n = self.weights.own(count) / math.sqrt(self.alpha), count - 1
+        if count and newest is not None:
             own[:n] -= newest / math.sqrt(self.alpha) * self.L[n, :n]
             own[n] = newest
         return own
 
-    def response(self, A: Array) -> Array:
-        """G = A L⁻¹ on the cells."""
-        return np.asarray(solve_transposed(self.L[: A.size, : A.size], A))
+    def newest(self, count: int) -> float:
+        """G of the last cell."""
+        n = count - 1
+        return float(self.weights.own(count)[n] / self.L[n, n]) if count else 0.0
+
+    def response(self, count: int) -> Array:
+        """G on the cells: what comes back of the push of each, L⁻¹ times it."""
+        return np.asarray(solve_transposed(self.L[:count, :count], self.weights.own(count)))
 
     def merge(self, now: float) -> None:
         """Unite neighbours that together are shorter than their distance from now, over `per`.
@@ -131,6 +145,7 @@ class Past:
                 return
             turn = joined(self.L, self.rows, a, self.count)
             unite(self.z, self.e, a, self.count, turn.astype(np.float32))
+            self.weights.unite(a, self.count, turn)
             self.end[a : self.count - 1] = self.end[a + 1 : self.count]
             self.begin[a + 1 : self.count - 1] = self.begin[a + 2 : self.count]
             self.count -= 1

@@ -73,7 +73,7 @@ SERVED = {
     ),
     "Simulation on a Dataset": EVERYTHING,
     "Simulation.steady_state on a Dataset": EVERYTHING._replace(moving=(), moving_batches=()),
-    "DMFT": EVERYTHING._replace(sizes=False, momentum=False),
+    "DMFT": EVERYTHING._replace(sizes=False, momentum=False, inputs=True),
     "cavity_experiment": Served(SEQUENCES),
 }
 

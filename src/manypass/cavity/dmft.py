@@ -54,13 +54,15 @@ def summary(
     floors: dict[str, float],
     kind: str,
     overfit: float = 0.0,
+    nodes: float = 0.0,
 ) -> Measured:
     """Means with `_se`, and the largest share of each error in it.
 
     The standard error is the root of the sum of squares of three: scatter over populations, what
     is left of the step error, and the population's bias. Shares are relative to the largest value
     of a curve, or to what is given as the `least` that matters; `floors` are what a sampling error
-    cannot be below, `overfit` cells per example where they are learned in epochs.
+    cannot be below, `overfit` cells per example where they are learned in epochs, `nodes` what few
+    eigenvalues for many are off.
     """
     average, steps, biases = Average(), Average(), Average()
     for values, moved, bias in samples:
@@ -82,7 +84,7 @@ def summary(
         chance = bias[f"{name}_se"]  # of the bias
         parts = {
             "sampling": STUDENT * out[f"{name}_se"] + floors.get(name, ROUNDING * sizes[name]),
-            "step": STEP_LEFT[kind] * left * (1 + FAR * left / sizes[name]),
+            "step": STEP_LEFT[kind] * left * (1 + FAR * left / sizes[name]) + nodes * sizes[name],
             "population": np.hypot(
                 np.sqrt(np.maximum(bias[name] ** 2 - chance**2, chance**2 / 4)),
                 np.where(step[name] == 0, 0.0, OVERFIT * overfit * sizes[name]),

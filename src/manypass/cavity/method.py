@@ -18,6 +18,7 @@ from manypass.cavity.plan import Plan, make_plan
 from manypass.cavity.population import even_examples, lead
 from manypass.cavity.settling import CURVES, fastest, warn_of, with_errors
 from manypass.cavity.smooth import jumps, objection
+from manypass.cavity.weights import few
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import DivergedError, Measured, Progress, extended, in_order, shown
@@ -108,6 +109,12 @@ class DMFT:
                 f"method {'Exact()' if linear else 'Simulation(samples=100)'}"
             )
         flow = problem.mode == "batch"
+        if flow and not problem.data.isotropic:
+            exact = "Exact() or " if isinstance(problem.rule, Adaline) else ""
+            return (
+                f"DMFT() does not serve correlated `inputs` = {problem.data.inputs} with `mode` = "
+                f"'batch': use method {exact}Simulation(n=500, samples=100)"
+            )
         wrong = objection(problem.rule, problem.data.task, flow)
         if wrong is None:
             return orders.refusal(problem, "DMFT")
@@ -280,12 +287,13 @@ class DMFT:
         kind = "jumps" if jumps(problem.rule, problem.data.task) else "smooth"
         sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
         floors = {"Et": 1 / samples} if classes else {}  # one example more or less
+        nodes = few(problem.teacher.inputs).error
         runs = shown(done, POPULATIONS, progress, "mean field", "population")
 
         overfit = plan.cells / size if plan.grid.ends.size and not problem.batch_share else 0.0
 
         def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
-            found = summary(so_far, sizes, floors, kind, overfit)
+            found = summary(so_far, sizes, floors, kind, overfit, nodes)
             how = {"dt": dt, "samples": size * len(so_far)}
             return found, how | {"errors": json.dumps(found["budget"])}
 
@@ -323,7 +331,9 @@ class DMFT:
         cells, kept = 3 * plan.cells, plan.grid.keep.size  # on both grids, and halves
         if problem.mode == "batch" and kept:  # and beside them the probes of the response
             cells = 3 * (cells + 3 * kept)
-        needed = size * (8 * cells + 200) + 16 * kept**2
+        modes = few(problem.teacher.inputs).mu.size
+        weights = 64 * cells * plan.grid.t.size * modes if modes > 1 else 0
+        needed = size * (8 * cells + 200) + 16 * kept**2 + weights
         remedy = "take fewer `samples`, a larger `dt` or earlier `times`, or allow more `memory`"
         free = memory.require(needed, remedy, self.memory * 1e9)
         return max(1, min(self.threads or os.cpu_count() or 1, int(free // needed)))

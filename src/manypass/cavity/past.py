@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manypass.cavity.tables import FAST
-from manypass.cavity.weights import Weights
+from manypass.cavity.weights import Weights, fold
 from manypass.checks import Array
 from manypass.compiling import njit
 
@@ -106,7 +106,9 @@ class Past:
         self.e[:, n] = self.e[:, : n + 1] @ inverse.astype(np.float32)
         P[n] = P @ inverse
         self.rows[self.sources, n] = self.rows[self.sources, : n + 1] @ inverse
-        self.count -= self.L[n, n] == 0
+        if self.L[n, n] == 0:
+            self.count -= 1
+            self.weights.drop()
 
     def turn(self, where: NDArray[np.int64], forces: Array, now: float) -> None:
         """End an epoch, in which examples were learned in some cell of it with some force."""
@@ -143,9 +145,19 @@ class Past:
             a = neighbours(self.begin, self.end, self.count, self.per, now, latest)
             if a < 0:
                 return
-            turn = joined(self.L, self.rows, a, self.count)
-            unite(self.z, self.e, a, self.count, turn.astype(np.float32))
-            self.weights.unite(a, self.count, turn)
+            n, weights = self.count, self.weights
+            push, c = joined(self.L, a, n)
+            z = e = two_of_three(weights.own(n)[a : a + 3], push, c, True)
+            if not weights.alike:
+                seen = weights.seen(a)
+                z = two_of_three(self.rows[0, a : a + 3], push @ seen, c @ seen, False)
+            for columns, turn in ((self.L, e), (self.rows[:3], z), (self.rows[3:5], e)):
+                fold(columns, a, n, turn)
+            fold(self.rows[5 : self.sources.start], a, n, z)
+            fold(self.rows[self.sources], a, n, e)
+            fold(self.z, a, n, z.astype(np.float32))
+            fold(self.e, a, n, e.astype(np.float32))
+            weights.unite(a, n, z, e)
             self.end[a : self.count - 1] = self.end[a + 1 : self.count]
             self.begin[a + 1 : self.count - 1] = self.begin[a + 2 : self.count]
             self.count -= 1
@@ -183,16 +195,20 @@ def neighbours(begin, end, count, per, now, latest):  # type: ignore[no-untyped-
 
 
 @njit(**FAST)
-def joined(L, rows, a, n):  # type: ignore[no-untyped-def]
-    """Make one cell of a and a + 1 in L and rows; return how three normals turn into two."""
+def joined(L, a, n):  # type: ignore[no-untyped-def]
+    """Make one row of L of a and a + 1; return this push and the next."""
     L[a] += L[a + 1]
     push, c = L[a, a : a + 3].copy(), L[a + 2, a : a + 3].copy()
+    L[a + 1 : n - 1] = L[a + 2 : n].copy()
+    return push, c
+
+
+@njit(**FAST)
+def two_of_three(A, push, c, pushed):  # type: ignore[no-untyped-def]
+    """Return the turn of three normals into two; if `pushed`, both keep a push of their own."""
     turn = np.empty((3, 2))
     for way in range(2):
-        if way == 0:
-            given_up = np.cross(rows[0, a : a + 3], push + c)
-        else:
-            given_up = np.array([-push[1], push[0], 0.0])
+        given_up = np.cross(A, push + c) if way == 0 else np.array([-push[1], push[0], 0.0])
         given_up /= math.sqrt(max((given_up**2).sum(), 1e-300))
         first = push - (push * given_up).sum() * given_up
         size = math.sqrt((first**2).sum())
@@ -200,25 +216,7 @@ def joined(L, rows, a, n):  # type: ignore[no-untyped-def]
         second = np.cross(given_up, first)
         second *= math.copysign(1.0, (c * second).sum())
         turn[:, 0], turn[:, 1] = first, second
-        if size > PUSHES * math.sqrt((push**2).sum()) and (c * second).sum() > PUSHES * c[2]:
-            break  # both cells still have a push of their own
-    L[a + 1 : n - 1] = L[a + 2 : n].copy()
-    for columns in (L, rows):
-        for row in columns:
-            x, y, w = row[a], row[a + 1], row[a + 2]
-            row[a] = turn[0, 0] * x + turn[1, 0] * y + turn[2, 0] * w
-            row[a + 1] = turn[0, 1] * x + turn[1, 1] * y + turn[2, 1] * w
-            row[a + 2 : n - 1] = row[a + 3 : n].copy()
+        left = size > PUSHES * math.sqrt((push**2).sum()) and (c * second).sum() > PUSHES * c[2]
+        if left or not pushed:
+            break
     return turn
-
-
-@njit(**FAST)
-def unite(z, e, a, n, turn):  # type: ignore[no-untyped-def]
-    """Turn columns a, b, c of z and e into two; those behind move up."""
-    for k in range(len(z)):
-        for row in (z[k], e[k]):
-            x, y, w = row[a], row[a + 1], row[a + 2]
-            row[a] = turn[0, 0] * x + turn[1, 0] * y + turn[2, 0] * w
-            row[a + 1] = turn[0, 1] * x + turn[1, 1] * y + turn[2, 1] * w
-            for c in range(a + 2, n - 1):
-                row[c] = row[c + 1]

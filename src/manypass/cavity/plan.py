@@ -25,7 +25,14 @@ LEAST = 5  # examples per cell of the past
 IN_TURN = 40  # examples that are learned in a step, where it matters who they are
 # A cell is at most this fraction of its age; on the coarser grid half of it. In epochs the
 # correlation of pushes has kinks and steps at whole epochs, just where they matter.
-WIDEST = {"replacement": 8.0, "reshuffled": 40.0, "fixed": 40.0, "batches": 40.0}
+# With correlated inputs z and e of a cell are given up apart, which errs in a lower order.
+WIDEST = {
+    "replacement": 8.0,
+    "reshuffled": 40.0,
+    "fixed": 40.0,
+    "batches": 40.0,
+    "correlated": 32.0,
+}
 
 
 @dataclass(frozen=True)
@@ -135,5 +142,7 @@ def make_plan(
     else:
         grid = Grid(clock.times(dt, np.concatenate([keep, breaks, [end]])), keep)
     widest = WIDEST["batches" if problem.batch_share else order]
+    if not problem.teacher.isotropic:
+        widest = max(widest, WIDEST["correlated"])
     in_turn = grid.longest if order == "fixed" else 0
     return Plan(t, grid, clock, tuple(names), finish, widest, in_turn)

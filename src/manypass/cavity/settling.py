@@ -67,6 +67,8 @@ def fastest(problem: Problem) -> float:
         for x in (0.0, 0.5 * target)
     ]
     steepest = max(np.sqrt(np.mean(np.square(rises))), 0.05)
-    edge = (1 + 1 / math.sqrt(problem.data.alpha)) ** 2
+    law = problem.teacher.inputs.law(1.0)
+    size = math.sqrt(float(law.w @ law.mu**2))  # 1 without correlations
+    edge = (size + 1 / math.sqrt(problem.data.alpha)) ** 2
     rate, decay = schedules.largest(problem.rate), schedules.largest(problem.decay)
     return rate * (decay + float(steepest) * edge)

@@ -34,7 +34,7 @@ class Few(NamedTuple):
 
     mu: Array
     w_mu: Array
-    mu_P: Array
+    mu_y: Array
     P: Array
     error: float
 
@@ -93,25 +93,27 @@ def lanczos(x: Array, weight: Array, count: int) -> tuple[Array, Array]:
 
 
 class Weights:
-    """J, q_y and all q_c; components are those of the teacher, then those of each push.
+    """J, the directions q in which it was seen, and those in which forces push it.
 
-    `V` has the rows J, q_y, q_0, q_1, ... Heat is a push like others if all of them relax alike,
-    else it has components of its own.
+    Rows of `V` are J, q_y, q_0, q_1, ..., rows of `P` the pushes of unit e_0, e_1, ... Components
+    are those of the teacher, then some for each step, or, if all of J relaxes alike, one for each
+    cell of the past. Heat is then a push like others, else it is `apart`, in components of its own.
     """
 
     def __init__(self, inputs: Inputs, heat: bool) -> None:
-        mu, w_mu, mu_P, P, _ = few(inputs)
-        self.single, self.known = mu.size == mu_P.size == 1, P.size
-        self.apart = heat and not self.single
+        mu, w_mu, mu_y, power, _ = few(inputs)
+        self.known, self.steps = mu_y.size, 0
+        self.alike = mu.size == mu_y.size == 1  # all of J relaxes alike
+        self.apart = heat and not self.alike
         kinds, none = 1 + self.apart, np.zeros(mu.size)
         self.block = kinds * mu.size
         self.force = np.append(np.sqrt(w_mu * mu), none)[: self.block]
         self.heat = np.append(none, np.sqrt(w_mu))[-self.block :]
-        self.seen = np.append(np.sqrt(w_mu / mu), none)[: self.block]
-        self.start = self.seen / math.sqrt(float(self.seen @ self.seen))
-        self.mu = np.concatenate([mu_P, np.tile(mu, kinds * 16)])
-        self.V = np.zeros((18, self.mu.size))
-        self.V[1, : self.known] = np.sqrt(P)
+        start = np.append(np.sqrt(w_mu / mu), none)[: self.block]
+        self.start = start / math.sqrt(float(start @ start))
+        self.mu = np.concatenate([mu_y, np.tile(mu, kinds * 16)])
+        self.V, self.P = np.zeros((18, self.mu.size)), np.zeros((16, self.mu.size))
+        self.V[1, : self.known] = np.sqrt(power)
         self.now = self.V[0].copy()
 
     @property
@@ -121,25 +123,31 @@ class Weights:
 
     def own(self, count: int) -> Array:
         """Σ_k √w_k J_k of every push: what comes back to an example of its own force."""
-        return self.V[0, self.known : self._width(count)].reshape(count, self.block) @ self.seen
+        return np.asarray(self.P[:count] @ (self.V[0] / self.mu))
 
     def append(self, n: int) -> None:
         """Make room for push n and what will be seen of it."""
-        if n + 2 == len(self.V):
-            more = len(self.V) // 2
-            self.mu = np.append(self.mu, np.tile(self.mu[-self.block :], more))
-            self.V = np.pad(self.V, ((0, more), (0, more * self.block)))
-        self.V[:, self._width(n) : self._width(n + 1)] = 0.0
-        self.V[n + 2] = 0.0
-        self.now = self.V[0].copy()
+        begin = self._end
+        self.steps += 1
+        more = (len(self.P) // 2 if n == len(self.P) else 0), 0
+        if self._end > self.mu.size:
+            more = more[0], self.steps // 2 * self.block
+            self.mu = np.append(self.mu, np.tile(self.mu[-self.block :], self.steps // 2))
+        if any(more):
+            self.V, self.P = (
+                np.pad(rows, tuple((0, m) for m in more)) for rows in (self.V, self.P)
+            )
+        for rows, last in ((self.V, n + 2), (self.P, n)):
+            rows[:, begin:], rows[last] = 0.0, 0.0
+        self.P[n, begin : self._end], self.now = self.force, self.V[0].copy()
 
     def place(self, n: int, size: float) -> None:
         """Add weights that have the same size in all directions, as a push of their own."""
-        here = slice(self._width(n), self._width(n + 1))
+        here = slice(self._end - self.block, self._end)
         self.V[0, here], self.V[n + 2, here] = size * self.start, self.start
 
     def fresh(self, push: float, heat: float) -> Array:
-        """What is new in a step, by component."""
+        """Return what is new in a step, by component."""
         return push * self.force + math.sqrt(heat) * self.heat
 
     def advance(self, step: Any, now: Array, then: Array, push: Array, heat: float) -> Array:
@@ -148,22 +156,40 @@ class Weights:
         The step is vΔ, λ and the mean slope m of F on h, whose part is integrated exactly; `now`
         and `then` are the rest of ⟨yF⟩ and ⟨F z_c⟩ at both ends.
         """
-        return np.asarray(advanced(self.V, self.now, step, (now, then), (push, heat), self._parts))
+        new, past = self.fresh(push[-1], heat), (self.V, self.P, self.now, self.mu)
+        begin = self._end - self.block
+        return np.asarray(advanced(past, step, (now, then), push[:-1], new, begin))
 
     def leap(self, step: Any, drive: Array, push: Array, heat: float) -> Array:
         """J ← (1 − vΔλ)J + vΔμ[mJ + ⟨yF⟩ q_y + Σ E q] + push, a batch; returns A."""
-        return np.asarray(leapt(self.V, self.now, step, drive, (push, heat), self._parts))
+        new, past = self.fresh(push[-1], heat), (self.V, self.P, self.now, self.mu)
+        begin = self._end - self.block
+        return np.asarray(leapt(past, step, drive, push[:-1], new, begin))
 
-    def unite(self, a: int, n: int, turn: Array) -> None:
-        """Of the pushes a, a + 1, a + 2 and what was seen of them make two."""
-        turned(self.V, a, n, turn, self.known, self.block)
+    def seen(self, a: int) -> Array:
+        """Return the pushes of e_a, e_{a+1} and e_{a+2} in terms of z_a, z_{a+1} and z_{a+2}."""
+        return np.asarray(self.P[a : a + 3] @ self.V[a + 2 : a + 5].T)
+
+    def unite(self, a: int, n: int, turn_z: Array, turn_e: Array) -> None:
+        """Of what was seen of three pushes make two, and two of the pushes.
+
+        J stays what it is, unless all of it relaxes alike: what is then given up is nothing else.
+        """
+        fold(self.V[2:].T, a, n, turn_z)
+        fold(self.P.T, a, n, turn_e)
+        if self.alike:
+            fold(self.V, a + 1, n + 1, turn_e)
+            fold(self.P, a + 1, n + 1, turn_e)
+            self.steps -= 1
+
+    def drop(self) -> None:
+        """Forget the last push: there was none."""
+        self.steps -= 1
 
     @property
-    def _parts(self) -> Any:
-        return self.mu, self.known, self.force, self.heat
-
-    def _width(self, count: int) -> int:
-        return self.known + count * self.block
+    def _end(self) -> int:
+        """How many components there are."""
+        return self.known + self.steps * self.block
 
 
 @njit(**FAST)
@@ -178,53 +204,50 @@ def line_weights(q):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
-def advanced(V, now, step, drives, pushes, parts):  # type: ignore[no-untyped-def]
-    """`Weights.advance`."""
-    (size, decay, m), (first, last), (push, heat) = step, drives, pushes
-    mu, known, force, hot = parts
-    n, block = push.size - 1, force.size
-    begin, new = known + n * block, push[n] * force + math.sqrt(heat) * hot
-    if not V[n + 2, begin : begin + block].any():  # at first all that is seen is what is new
-        V[n + 2, begin : begin + block] = new / max(math.sqrt((new**2).sum()), 1e-300)
-    J, late = np.zeros((2, begin + block))
-    for c in range(n + 2):
-        for i in range(J.size):
-            J[i] += first[c] * V[c + 1, i]
-            late[i] += last[c] * V[c + 1, i]
-    for i in range(J.size):
+def added(total, factors, rows):  # type: ignore[no-untyped-def]
+    """Add a sum of rows."""
+    for c in range(factors.size):
+        for i in range(total.size):
+            total[i] += factors[c] * rows[c, i]
+
+
+@njit(**FAST)
+def advanced(past, step, drives, push, new, begin):  # type: ignore[no-untyped-def]
+    """`Weights.advance`, given what is new in the step and where its components begin."""
+    (V, P, before, mu), (size, decay, m), (first, last) = past, step, drives
+    n, end = push.size, begin + new.size
+    if not V[n + 2, begin:end].any():  # at first all that is seen is what is new
+        V[n + 2, begin:end] = new / max(math.sqrt((new**2).sum()), 1e-300)
+    J, late, pushed = np.zeros((3, end))
+    added(J, first, V[1:])
+    added(late, last, V[1:])
+    added(pushed, push, P)
+    for i in range(end):
         q = size * (decay - m * mu[i])
         keep, a, b = line_weights(q)
-        J[i] = keep * now[i] + size * mu[i] * (a * J[i] + b * late[i])
+        J[i] = keep * before[i] + size * mu[i] * (a * J[i] + b * late[i]) + (a + b) * pushed[i]
         if i >= begin:  # what is independent within the step comes through in mean square
             _, a, b = line_weights(2 * q)
             J[i] += math.sqrt(a + b) * new[i - begin]
-        elif i >= known:
-            J[i] += (a + b) * push[(i - known) // block] * force[(i - known) % block]
-    return seen(V, J, n, new)
+    return see(V, J, n, new)
 
 
 @njit(**FAST)
-def leapt(V, now, step, drive, pushes, parts):  # type: ignore[no-untyped-def]
-    """`Weights.leap`."""
-    (size, decay, m), (push, heat) = step, pushes
-    mu, known, force, hot = parts
-    n, block = push.size - 1, force.size
-    begin, new = known + n * block, push[n] * force + math.sqrt(heat) * hot
-    J = np.zeros(begin + block)
-    for c in range(n + 2):
-        for i in range(J.size):
-            J[i] += drive[c] * V[c + 1, i]
+def leapt(past, step, drive, push, new, begin):  # type: ignore[no-untyped-def]
+    """`Weights.leap`, given what is new in the step and where its components begin."""
+    (V, P, before, mu), (size, decay, m) = past, step
+    J, pushed = np.zeros((2, begin + new.size))
+    added(J, drive, V[1:])
+    added(pushed, push, P)
     for i in range(J.size):
-        J[i] = (1 - size * decay) * now[i] + size * mu[i] * (m * now[i] + J[i])
-        if i >= begin:
-            J[i] += new[i - begin]
-        elif i >= known:
-            J[i] += push[(i - known) // block] * force[(i - known) % block]
-    return seen(V, J, n, new)
+        drift = mu[i] * (m * before[i] + J[i]) - decay * before[i]
+        J[i] = before[i] + size * drift + pushed[i]
+    J[begin:] += new
+    return see(V, J, push.size, new)
 
 
 @njit(**FAST)
-def seen(V, J, n, new):  # type: ignore[no-untyped-def]
+def see(V, J, n, new):  # type: ignore[no-untyped-def]
     """Set J; what of it is not along q_y, ..., q_{n−1} is q_n. Returns A."""
     A, rest = np.zeros(n + 1), J.copy()
     for _ in range(2):  # a rest that is small is otherwise known up to rounding errors only
@@ -243,19 +266,11 @@ def seen(V, J, n, new):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
-def turned(V, a, n, turn, known, block):  # type: ignore[no-untyped-def]
-    """Turn three pushes into two, and three rows of what was seen; those behind move up."""
-    for row in V[: n + 2]:
-        for k in range(block):
-            i = known + a * block + k
-            x, y, w = row[i], row[i + block], row[i + 2 * block]
-            row[i] = turn[0, 0] * x + turn[1, 0] * y + turn[2, 0] * w
-            row[i + block] = turn[0, 1] * x + turn[1, 1] * y + turn[2, 1] * w
-        for i in range(known + (a + 2) * block, known + (n - 1) * block):
-            row[i] = row[i + block]
-    for i in range(known + (n - 1) * block):
-        x, y, w = V[a + 2, i], V[a + 3, i], V[a + 4, i]
-        V[a + 2, i] = turn[0, 0] * x + turn[1, 0] * y + turn[2, 0] * w
-        V[a + 3, i] = turn[0, 1] * x + turn[1, 1] * y + turn[2, 1] * w
-        for c in range(a + 4, n + 1):
-            V[c, i] = V[c + 1, i]
+def fold(columns, a, n, turn):  # type: ignore[no-untyped-def]
+    """Turn columns a, a + 1, a + 2 of n into two; those behind move up."""
+    for row in columns:
+        x, y, w = row[a], row[a + 1], row[a + 2]
+        row[a] = turn[0, 0] * x + turn[1, 0] * y + turn[2, 0] * w
+        row[a + 1] = turn[0, 1] * x + turn[1, 1] * y + turn[2, 1] * w
+        for c in range(a + 2, n - 1):
+            row[c] = row[c + 1]

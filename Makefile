@@ -46,6 +46,7 @@ bench: $(READY)  ## how long things take, as ratios in one run
 	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/dmft.py
+	$(BIN)/python benchmarks/committee.py
 	$(BIN)/python benchmarks/steady.py
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/sweep.py

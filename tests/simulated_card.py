@@ -17,7 +17,9 @@ from numba import cuda
 
 import manypass as mp
 from manypass import card
-from manypass.simulation.cuda import networks
+from manypass.layers.activation import values
+from manypass.layers.net import Net
+from manypass.simulation.cuda import layered, networks
 from manypass.simulation.cuda.philox import HEAT, normals, philox
 
 
@@ -328,6 +330,82 @@ def test_divergence_is_counted_and_nan_is_named():
         assert "NaN" in str(error)
     else:
         raise AssertionError("NaN was not noticed")
+
+
+def committee(**changes):
+    """A problem of two layers; both learn."""
+    data = mp.Teacher(1.0, "regression", 0.2, hidden=2, second=[1.0, -0.7], activation="tanh")
+    rule = mp.Committee(3, "erf", second=[0.5, -0.4, 1.0], second_rate=0.3)
+    start = mp.Start(0.2 * np.eye(3, 2), 0.3 * np.eye(3) + 0.05)
+    problem = mp.Problem(data, rule, rate=1.2, decay=0.3, start=start)
+    return problem.replace(**changes)
+
+
+def test_two_layers_learn_as_in_numpy():
+    for changes in (
+        {},
+        {"rate": "cosine:1.2:0.1:8", "sequence": "reshuffled"},
+        {"task": "classification", "temperature": 0.1, "alpha": math.inf},
+        {"rule": mp.Committee(3, "relu"), "sequence": "fixed", "activation": "linear"},
+    ):
+        problem, n, steps = committee(**changes), 10, 12
+        method = mp.Simulation(device="cuda", n=n, samples=2, seed=5, precision="float64")
+        net = layered.LayeredNetworks(method, problem, 3, 2, (None, None))
+        J, B = net.weights().copy(), net.B.copy_to_host().reshape(2, 2, -1)[:, :, :n]
+        a = net.second.copy_to_host()
+        np.testing.assert_allclose(np.einsum("skj,smj->skm", J, B)[1], problem.start.R, atol=1e-9)
+        np.testing.assert_allclose(np.einsum("skj,slj->skl", J, J)[0], problem.start.Q, atol=1e-9)
+        rule = problem.rule
+        for i in range(steps):
+            place = net.draw()
+            orders = net.order.copy_to_host()[:, place]
+            X = net.source.X.copy_to_host().reshape(2, net.source.p, -1)[:, :, :n]
+            targets = net.source.targets.copy_to_host()
+            for s, m in enumerate(orders):
+                own = rule.changed(second=a[s])
+                x = J[s] @ X[s, m]
+                F = own.force(x, targets[s, m])
+                left = targets[s, m] - values(x, rule.kind) @ a[s]
+                v, decay = float(problem.v(i / n)), float(problem.decays(i / n))
+                a[s] += rule.second_rate / n * left * values(x, rule.kind)
+                J[s] += v / n * (F[:, None] * X[s, m] - decay * J[s])
+                if problem.temperature:
+                    kicks = [kick(5, 3 + s, 3 * i + unit, n) for unit in range(3)]
+                    J[s] += np.sqrt(2 * problem.temperature) / n * np.array(kicks)
+            net.advance((i + 1) / n)
+        np.testing.assert_allclose(net.weights(), J, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(net.second.copy_to_host(), a, rtol=1e-6)
+        y = np.einsum("spj,smj->spm", X, B)
+        clean = values(y, Net.of(problem).taught) @ Net.of(problem).b
+        if problem.data.task == "classification":
+            assert set(np.unique(targets)) <= {-1.0, 1.0}
+        else:
+            assert abs(np.std(targets - clean) / 0.2 - 1) < 0.5
+
+
+def test_what_is_measured_of_two_layers():
+    for task in ("regression", "classification"):
+        problem = committee(task=task)
+        method = mp.Simulation(device="cuda", n=9, samples=3, seed=5, precision="float64")
+        found = mp.solve(problem, [0.5, 1.0], method, two_time=True)
+        net = layered.LayeredNetworks(method, problem, 0, 3, (None, None))
+        net.advance(1.0)
+        J, a = net.weights(), net.second.copy_to_host()
+        X = net.examples.X.copy_to_host().reshape(3, 9, -1)[:, :, :9]
+        targets = net.examples.targets.copy_to_host()
+        x = np.einsum("skj,spj->spk", J, X)
+        left = targets - np.einsum("spk,sk->sp", values(x, 0), a)
+        F = np.stack([problem.rule.changed(second=a[s]).force(x[s], targets[s]) for s in range(3)])
+        np.testing.assert_allclose(found.F2[-1], np.mean(np.sum(F**2, axis=2)), rtol=1e-6)
+        wrong = np.mean((targets - left) * targets < 0)
+        error = wrong if task == "classification" else np.mean(left**2) / 2
+        np.testing.assert_allclose(found.Et[-1], error, rtol=1e-6)
+        Q = np.einsum("skj,slj->kl", J, J) / 3
+        np.testing.assert_allclose(found.Q[-1], Q, rtol=1e-6)
+        np.testing.assert_allclose(found.C[-1, -1], Q, rtol=1e-6)
+        np.testing.assert_allclose(found.a[-1], a.mean(axis=0), rtol=1e-9)
+        assert found.R.dims == ("t", "unit", "teacher")
+        assert found.C.dims == ("t", "s", "unit", "unit2")
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ ON_DATA = {
     "advise": lambda p: mp.advise(p, passes=2),
 }
 # Functions that take a problem and ask no theory of their own.
-THROUGH_OTHERS = {"solve", "steady_state", "best", "Grid", "effective_data"}
+THROUGH_OTHERS = {"solve", "steady_state", "best", "Grid", "effective_data", "specialization"}
 
 
 def test_every_public_function_of_a_problem_is_asked():

@@ -23,6 +23,8 @@ _HOMES = {
     "cavity.method": ("DMFT",),
     "cavity.settling": ("NotSettledError",),
     "exact.method": ("Exact",),
+    "layers.plateau": ("specialization",),
+    "layers.rule": ("Committee",),
     "inputs": ("Blocks", "Eigenvalues", "Isotropic", "PowerLaw", "inputs_of"),
     "exact.mean_force": ("MeanForce",),
     "exact.two_time": ("example_response", "force_autocorrelation"),
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
     from manypass.inputs import Isotropic as Isotropic
     from manypass.inputs import PowerLaw as PowerLaw
     from manypass.inputs import inputs_of as inputs_of
+    from manypass.layers.plateau import specialization as specialization
+    from manypass.layers.rule import Committee as Committee
     from manypass.problem import Problem as Problem
     from manypass.problem import Teacher as Teacher
     from manypass.results import load as load

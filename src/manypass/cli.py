@@ -204,7 +204,10 @@ def parser() -> Parser:
     )
     advice.add_argument("--out", help="write the numbers as .nc, .csv or .json")
 
-    text = "The paper's figures 1 to 4, 5: Adatron, 6: orders, 7: repeated data; by default all."
+    text = (
+        "The paper's figures 1 to 4, 5: Adatron, 6: orders, 7: repeated data, 8: two layers; "
+        "by default all."
+    )
     again = command("reproduce", run_reproduce, text)
     again.add_argument("figures", nargs="*", type=int, help="figure numbers")
     again.add_argument("--quick", action="store_true", help="a coarse version, in seconds")

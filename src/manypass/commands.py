@@ -61,10 +61,30 @@ def run_solve(arguments: argparse.Namespace) -> None:
     method, progress = read_method(arguments, problem), sys.stderr.isatty()
     found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
     describe(problem)
-    names = [str(name) for name in found.data_vars if found[name].dims == ("t",)]
+    columns = dict(printed(found))
     advice = "" if arguments.out else "; --out x.csv writes all"
     with saved_after(found, arguments.out, arguments.plot, arguments.show_rate):
-        print_table(["t", *names], [times, *(found[name].values for name in names)], advice)
+        print_table(["t", *columns], [times, *columns.values()], advice)
+
+
+def printed(found: xr.Dataset) -> Iterator[tuple[str, Array]]:
+    """Yield curves by their names; those of several units with the numbers of these, R12."""
+    for name, values in found.data_vars.items():
+        if "t" not in values.dims or "s" in values.dims:
+            continue
+        flat = values.values.reshape(values.sizes["t"], -1)
+        stem, _, error = str(name).partition("_")
+        for i in range(flat.shape[1]):
+            yield f"{stem}{units(i, values.shape[1:])}{'_' if error else ''}{error}", flat[:, i]
+
+
+def units(index: int, shape: tuple[int, ...]) -> str:
+    """Return the numbers of the units that a column is about."""
+    out = ""
+    for size in reversed(shape):
+        index, here = divmod(index, size)
+        out = f"{here + 1}{out}"
+    return out
 
 
 @contextmanager

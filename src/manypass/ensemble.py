@@ -81,7 +81,9 @@ def extended(values: Measured, size: int, after: dict[str, float]) -> Measured:
     """
     out = {}
     for name, value in values.items():
-        out[name] = np.full((size,) * np.ndim(value), after.get(name, np.inf))
+        axes = 2 if name.removesuffix("_se") in ("C", "G") else 1  # of time
+        shape = (*axes * (size,), *np.shape(value)[axes:])
+        out[name] = np.full(shape, after.get(name, np.inf))
         out[name][tuple(slice(0, n) for n in np.shape(value))] = value
     return out
 

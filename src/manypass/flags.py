@@ -21,7 +21,13 @@ DATA_FLAGS = ("alpha", "task", "noise", "inputs")
 TIDY_FLAGS = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
 FILE_ONLY = ("target", "test", "standardize", "intercept", *TIDY_FLAGS)
 FILE_FLAGS = ("path", "task", *FILE_ONLY)
-RULE_FLAGS = ("kappa", "width")
+RULE_FLAGS = ("kappa", "width", "hidden", "activation", "second", "second_rate")
+TEACHER_FLAGS = {  # of two layers, and what they are in the table `data`
+    "teacher_hidden": "hidden",
+    "teacher_activation": "activation",
+    "teacher_second": "second",
+    "overlaps": "overlaps",
+}
 PROBLEM_FLAGS = (
     *("rate", "decay", "temperature", "mode", "sequence"),
     *("batch_share", "batch_size", "momentum", "start"),
@@ -61,7 +67,7 @@ def problem_flags() -> argparse.ArgumentParser:
     group = flags.add_argument_group("problem")
     group.add_argument(
         "--rule",
-        help="adaline (default), hebbian, adatron, perceptron, logistic or huber",
+        help="adaline (default), hebbian, adatron, perceptron, logistic, huber or committee",
     )
     group.add_argument(
         "--alpha", type=float, help="examples per weight, p/N; inf: a fresh one in every step"
@@ -121,10 +127,26 @@ def problem_flags() -> argparse.ArgumentParser:
     )
     group.add_argument("--momentum", type=float, help="share of the velocity that stays (0)")
     group.add_argument(
-        "--start", type=_start, metavar="R,Q", help="overlap and length of J(0) (default: J = 0)"
+        "--start",
+        type=_start,
+        metavar="R,Q",
+        help="overlap and length of J(0) (default: J = 0); of a committee rows R/Q: "
+        "0.1,0;0,0.1/0.25,0;0,0.25",
     )
     group.add_argument("--kappa", type=float, help="margin of adatron and perceptron")
     group.add_argument("--width", type=float, help="width of huber")
+    layers = flags.add_argument_group("two layers, --rule committee")
+    layers.add_argument("--hidden", type=int, help="hidden units (default: 2)")
+    kinds = "erf (default), relu, tanh or linear"
+    layers.add_argument("--activation", help=f"of the hidden units: {kinds}")
+    layers.add_argument("--second", type=_row, metavar="A,B", help="second layer (default: 1,1...)")
+    layers.add_argument("--second-rate", type=float, help="its learning rate (default: 0)")
+    layers.add_argument("--teacher-hidden", type=int, help="units of the teacher (default: 1)")
+    layers.add_argument("--teacher-activation", help="by default that of the student")
+    layers.add_argument("--teacher-second", type=_row, metavar="A,B", help="its second layer")
+    layers.add_argument(
+        "--overlaps", type=_table, metavar="A,B;C,D", help="of its units (default: orthogonal)"
+    )
     return flags
 
 
@@ -136,12 +158,30 @@ def _number(text: str) -> float | str:
         return text
 
 
-def _start(text: str) -> dict[str, float]:
-    """Read R,Q."""
+def _row(text: str) -> list[float]:
+    """Read numbers between commas."""
     try:
-        R, Q = map(float, text.split(","))
+        return [float(part) for part in text.split(",")]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be two numbers R,Q, got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"must be numbers A,B,..., got {text!r}") from None
+
+
+def _table(text: str) -> list[list[float]]:
+    """Read rows between semicolons."""
+    return [_row(row) for row in text.split(";")]
+
+
+def _start(text: str) -> dict[str, Any]:
+    """Read R,Q; of a committee two tables, R/Q."""
+    try:
+        if "/" in text:
+            one, two = text.split("/")
+            return {"R": _table(one), "Q": _table(two)}
+        R, Q = map(float, text.split(","))
+    except (ValueError, argparse.ArgumentTypeError):
+        raise argparse.ArgumentTypeError(
+            f"must be two numbers R,Q, or two tables R/Q, got {text!r}"
+        ) from None
     return {"R": R, "Q": Q}
 
 
@@ -285,11 +325,14 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
     own = arguments.path is not None or (isinstance(data, dict) and "path" in data)
     if own and not (isinstance(data, dict) and "path" in data):
         data = {}  # a file of examples instead of the file's teacher
-    for flag in ("alpha", "noise", "inputs") if own else FILE_ONLY:
+    for flag in ("alpha", "noise", "inputs", *TEACHER_FLAGS) if own else FILE_ONLY:
         if (value := getattr(arguments, flag)) is not None:
             why = "describes a teacher, not --data" if own else "needs --data"
             raise ValueError(f"--{flag.replace('_', '-')} (got {value!r}) {why}")
     data = overlay(data, FILE_FLAGS if own else DATA_FLAGS)
+    for flag, key in TEACHER_FLAGS.items():
+        if (value := getattr(arguments, flag)) is not None and isinstance(data, dict):
+            data[key] = value
     merged: dict[str, Any] = overlay(entries, PROBLEM_FLAGS) | {"data": data}
     return merged
 

@@ -6,7 +6,7 @@ One table, one refusal by it, and one equivalence: small batches and momentum fo
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Served(NamedTuple):
     momentum: bool = False  # the same
     inputs: bool = False  # correlated `inputs` of a teacher
     fresh: bool = False  # `alpha` = inf
+    layers: tuple[str, ...] = ()  # a Committee
 
 
 EVERYTHING = Served(*6 * (SEQUENCES,), sizes=True, momentum=True)
@@ -67,13 +68,13 @@ SERVED = {
     "Exact.steady_state on a Dataset": Served(ON_DATA, started=ON_DATA, sizes=True),
     "critical_rate on a Dataset": Served(started=("replacement",), sizes=True),
     "advise on a Dataset": Served(sizes=True),
-    "Simulation": EVERYTHING._replace(inputs=True, fresh=True),
+    "Simulation": EVERYTHING._replace(inputs=True, fresh=True, layers=SEQUENCES),
     "Simulation.steady_state": EVERYTHING._replace(
         moving=(), moving_batches=(), inputs=True, fresh=True
     ),
     "Simulation on a Dataset": EVERYTHING,
     "Simulation.steady_state on a Dataset": EVERYTHING._replace(moving=(), moving_batches=()),
-    "DMFT": EVERYTHING._replace(sizes=False, momentum=False, inputs=True),
+    "DMFT": EVERYTHING._replace(sizes=False, momentum=False, inputs=True, layers=RELAXING),
     "cavity_experiment": Served(SEQUENCES),
 }
 
@@ -88,8 +89,11 @@ def equivalent(problem: Problem) -> Problem:
     b, momentum = problem.batch_size, problem.momentum
     if isinstance(problem.data, Dataset) or problem.batch_share or (b == 1 and not momentum):
         return problem
-    rate = schedules.scaled(problem.rate, 1 / (b * (1 - momentum)))
-    return problem.replace(rate=rate, batch_size=1, momentum=0.0)
+    scale = 1 / (b * (1 - momentum))
+    rule: Any = problem.rule
+    rule = rule.changed(second_rate=scale * rule.second_rate) if problem.layered else rule
+    rate = schedules.scaled(problem.rate, scale)
+    return problem.replace(rule=rule, rate=rate, batch_size=1, momentum=0.0)
 
 
 def refusal(problem: Problem, who: str) -> str | None:
@@ -120,6 +124,9 @@ def _not_served(problem: Problem, who: str) -> str | None:
     served = _served(problem, who)
     problem = problem if served.sizes else equivalent(problem)
     share, order = problem.batch_share, problem.sequence
+    if problem.layered and order not in served.layers:
+        among = f" with `sequence` = {order!r}" if served.layers else ""
+        return f"`rule` = {problem.rule!r}{among}"
     if share and not served.batches:
         return f"`batch_share` = {share:g}, only 0"
     among = f" with `batch_share` = {share:g}" if share else ""
@@ -141,7 +148,7 @@ def _not_served(problem: Problem, who: str) -> str | None:
     if not isinstance(data, Dataset):
         if not data.isotropic and not served.inputs:
             return f"`inputs` = {data.inputs}"
-        if math.isinf(data.alpha) and not served.fresh:
+        if math.isinf(data.alpha) and not (served.fresh or problem.layered):
             return "`alpha` = inf"
     if problem.momentum and not served.momentum:
         return f"`momentum` = {problem.momentum:g}{among}"

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from manypass import checks, files, rate_panel, verbs
+from manypass.layers import drawing
 from manypass.maps import NAMES, legend_above, value_label
 from manypass.maps import heatmap as heatmap
 from manypass.maps import lines as lines
@@ -22,6 +23,7 @@ from manypass.maps import worth as worth
 
 __all__ = ["activations", "curves", "heatmap", "lines", "overview", "save_figure", "worth"]
 
+UNITS = ("unit", "unit2", "teacher")
 SYMBOLS = {
     "R": r"$R(t)$",
     "Q": r"$C(t,t)$",
@@ -29,14 +31,20 @@ SYMBOLS = {
     "F2_test": r"$\langle F^2(t)\rangle$, test",
     "Et": r"$E_t$",
     "Eg": r"$E_g$",
+    "a": r"$a(t)$",
 }
 ORDER_PARAMETERS = ("R", "Q", "F2")
 ERRORS = ("Et", "Eg")
+LAYERED = ("R", "Et", "Eg")  # of a committee, unless told
 SQUARES = ("F2", "F2_test")
 COLOURS = dict(
-    zip(SYMBOLS, ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7", "#000000"), strict=True)
+    zip(
+        SYMBOLS,
+        ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7", "#000000", "#555555"),
+        strict=True,
+    )
 )
-MARKERS = dict(zip(SYMBOLS, "os^pvD", strict=True))
+MARKERS = dict(zip(SYMBOLS, "os^pvDP", strict=True))
 LINES = ("-", "--", ":", "-.")
 METHODS = {"Exact": "exact theory", "DMFT": "mean-field theory", "MeanForce": "mean force"}
 METHODS |= {"Simulation": "simulation", "auto": "theory"}
@@ -61,7 +69,9 @@ def curves(
         style, simulations are markers; of several, the legend tells which is which. If all are
         about a `Dataset`, a second horizontal axis counts passes over the data.
     variables : sequence of str, optional
-        Some of R, Q, F2, F2_test, Et, Eg; by default all that the results hold.
+        Some of R, Q, F2, F2_test, Et, Eg, and a; by default all that the results hold. Of a
+        `Committee` R, Et and Eg are the default. Its units are colours, those of the teacher
+        dashes, or markers; Q is thin, grey between two units; further theories are paler.
     rate : bool
         Also draw v(t), and λ(t) where one moves, in a small panel under the curves.
     ax : matplotlib Axes, optional
@@ -94,10 +104,14 @@ def curves(
     kinds: list[dict[str, Any]] = []
     for result in results:
         simulated = _method(result) == "Simulation"
-        shown = [n for n in SYMBOLS if n in result and (variables is None or n in variables)]
+        chosen = variables or (LAYERED if "unit" in result.dims else SYMBOLS)
+        shown = [n for n in SYMBOLS if n in result and n in chosen]
         style = LINES[theories % len(LINES)]
         for name in shown:
-            _draw(ax, result, name, simulated, style)
+            if result[name].ndim > 1:
+                drawing.draw(ax, result, name, simulated, theories)
+            else:
+                _draw(ax, result, name, simulated, style)
         kinds.append({"marker": "o", "ls": ""} if simulated else {"ls": style})
         theories += not simulated
         drawn.update(shown)
@@ -196,6 +210,8 @@ def overview(*results: xr.Dataset, rate: bool | None = None) -> Figure:
     given = all(_time_per_pass(result) for result in results)
     for ax, variables in zip(axes, (SQUARES if given else ORDER_PARAMETERS, ERRORS), strict=True):
         held = [n for n in variables if any(n in r for r in results)]
+        if held != [*ERRORS] and all("unit" in r.dims for r in results):
+            held = ["R", "Q"]
         curves(*results, variables=held, rate=shows_rate, ax=ax)
     return figure
 
@@ -269,9 +285,10 @@ def _checked(results: Sequence[Any]) -> tuple[xr.Dataset, ...]:
             raise ValueError(
                 "`results` must be datasets from solve(), got one without curves in `t`"
             )
-        one = result.squeeze([dim for dim in result.dims if dim != "t" and result.sizes[dim] == 1])
+        free = [dim for dim in result.dims if dim not in ("t", *UNITS)]
+        one = result.squeeze([dim for dim in free if result.sizes[dim] == 1])
         curved = [one[name] for name in SYMBOLS if name in one]
-        more = [str(dim) for curve in curved for dim in curve.dims if dim != "t"]
+        more = [str(dim) for curve in curved for dim in curve.dims if dim not in ("t", *UNITS)]
         if more or not curved:
             got = f"one on {', '.join(dict.fromkeys(more))} too" if more else "one without any"
             raise ValueError(

@@ -13,6 +13,8 @@ from manypass.data.dataset import TASKS, Dataset
 from manypass.data.reading import from_dict as data_from_dict
 from manypass.inputs import UNCORRELATED, Isotropic
 from manypass.inputs import read as read_inputs
+from manypass.layers import checking
+from manypass.layers.rule import Committee
 from manypass.start import Start
 
 MODES = ("online", "batch")
@@ -35,6 +37,15 @@ class Teacher:
     inputs : Inputs
         How inputs are correlated, by one of `manypass.inputs` or its text; by default not at all.
         With covariance Σ the order parameters are R = BᵀΣJ and Q = JᵀΣJ.
+    hidden : int
+        Number M of hidden units of a teacher with two layers, whose output Σ_m b_m g(y_m) with
+        y_m = B_m·ξ takes the place of y; it is learned by a `Committee`.
+    activation : {"erf", "relu", "tanh", "linear"}, optional
+        g of the teacher; by default that of the student.
+    second : sequence of float, optional
+        Second layer b of the teacher; by default all 1.
+    overlaps : M×M numbers, optional
+        B_m·B_n; by default units are orthogonal, of length 1.
 
     Examples
     --------
@@ -48,6 +59,10 @@ class Teacher:
     task: str = "classification"
     noise: float = 0.0
     inputs: Any = UNCORRELATED
+    hidden: int = 1
+    activation: str | None = None
+    second: Any = None
+    overlaps: Any = None
 
     def __post_init__(self) -> None:
         alpha = checks.number("alpha", self.alpha, 1e-6, 1e6, or_infinite=True)
@@ -55,6 +70,8 @@ class Teacher:
         object.__setattr__(self, "inputs", read_inputs(self.inputs))
         checks.choice("task", self.task, TASKS)
         object.__setattr__(self, "noise", checks.number("noise", self.noise, 0, 1e6))
+        for name, value in checking.teacher(self).items():
+            object.__setattr__(self, name, value)
 
     @property
     def isotropic(self) -> bool:
@@ -62,8 +79,9 @@ class Teacher:
         return isinstance(self.inputs, Isotropic)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain strings and numbers."""
-        return {**vars(self), "inputs": self.inputs.plain()}
+        """Return plain strings and numbers; of two layers only if there are."""
+        plain = {**vars(self), "inputs": self.inputs.plain()}
+        return {k: v for k, v in plain.items() if k not in LAYERED or v != LAYERED[k]}
 
     @property
     def a(self) -> float:
@@ -83,6 +101,9 @@ class Teacher:
             if self.task == "classification"
             else (1.0, total)
         )
+
+
+LAYERED = {f.name: f.default for f in dataclasses.fields(Teacher)[4:]}
 
 
 @dataclass(frozen=True)
@@ -192,6 +213,12 @@ class Problem:
         checks.choice("mode", self.mode, MODES)
         checks.choice("sequence", self.sequence, SEQUENCES)
         self._check_order()
+        checking.problem(self)
+
+    @property
+    def layered(self) -> bool:
+        """Whether it is a network with two layers that learns."""
+        return isinstance(self.rule, Committee)
 
     def _check_order(self) -> None:
         """Refuse orders that contradict themselves."""

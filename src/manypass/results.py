@@ -24,7 +24,7 @@ WRITERS: dict[str, Callable[[xr.Dataset], bytes | str]] = {
     ".json": formats.to_json,
 }
 FORMATS = (*WRITERS,)
-COORDINATES = ("t", "s", "window")
+COORDINATES = ("t", "s", "window", "unit", "unit2", "teacher")
 
 LONG_NAMES = {
     "t": "time, one unit = N learning steps",
@@ -33,6 +33,10 @@ LONG_NAMES = {
     "window": "averaging window",
     "R": "student-teacher overlap B·J",
     "Q": "squared length of the weights, C(t,t)",
+    "a": "second layer",
+    "unit": "hidden unit of the student",
+    "unit2": "hidden unit of the student",
+    "teacher": "hidden unit of the teacher",
     "F2": "force fluctuation <F²> over the training set",
     "F2_test": "force fluctuation <F²> over the test set",
     "Eg": "generalization error, fresh noiseless example",
@@ -52,20 +56,25 @@ LONG_NAMES = {
     "FF": "force autocorrelation <F(t)F(s)> over the training set",
 }
 
+UNITS = {"R": ("unit", "teacher"), "a": ("unit",)} | dict.fromkeys("QCG", ("unit", "unit2"))
+
 
 def dataset(
     problem: Problem, method: Any, values: dict[str, Any], coords: dict[str, Any]
 ) -> xr.Dataset:
-    """Label values by their shape: numbers, curves in t, or functions of (t, s)."""
-    dims = ((), ("t",), ("t", "s"))
+    """Label values by their shape: numbers, curves in t, or functions of (t, s); and by units."""
     variables = {
-        name: _variable(dims[np.ndim(value)], value, {"long_name": long_name(name)})
+        name: _variable(_dims(problem, name, value), value, {"long_name": long_name(name)})
         for name, value in values.items()
     }
     if isinstance(problem.data, Dataset) and "Eg" in variables:
         variables["Eg"].attrs["long_name"] = "error on the test set"
-    if any(np.ndim(value) == 2 for value in values.values()):
+    if any("s" in variable.dims for variable in variables.values()):
         coords = coords | {"s": coords["t"]}
+    if problem.layered:
+        K, M = problem.rule.hidden, problem.teacher.hidden  # type: ignore[attr-defined]
+        units = np.arange(1, K + 1)
+        coords = coords | {"unit": units, "unit2": units, "teacher": np.arange(1, M + 1)}
     out = xr.Dataset(variables, labelled(coords))
     out.attrs = attributes(problem)
     if method is not None:
@@ -73,6 +82,20 @@ def dataset(
     if hasattr(method, "seed"):
         out.attrs["seed"] = method.seed
     return out
+
+
+def _dims(problem: Problem, name: str, value: Any) -> tuple[str, ...]:
+    inner = UNITS.get(name.removesuffix("_se"), ()) if problem.layered else ()
+    return (*("t", "s")[: np.ndim(value) - len(inner)], *inner)
+
+
+def shape(problem: Problem, name: str, size: int) -> tuple[int, ...]:
+    """Return the shape of a curve of so many times."""
+    times = (size, size) if name in ("C", "G") else (size,)
+    if not problem.layered:
+        return times
+    K, M = problem.rule.hidden, problem.teacher.hidden  # type: ignore[attr-defined]
+    return (*times, *({"unit": K, "unit2": K, "teacher": M}[d] for d in UNITS.get(name, ())))
 
 
 def array(problem: Problem, name: str, values: Any, coords: dict[str, Any]) -> xr.DataArray:

@@ -95,6 +95,12 @@ class Rule:
             return {**self.parameters, "name": "rule", "force": force}
         return {"name": self.name, **self.parameters}
 
+    def changed(self, **changes: float) -> Rule:
+        """Return the rule with some parameters changed."""
+        return _rebuild(
+            type(self), self.force_function, self.slope_function, self.parameters | changes
+        )
+
     def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in self.parameters.items()]
         if type(self) is Rule:
@@ -346,7 +352,7 @@ def from_dict(entry: Any) -> Rule:
             f"`rule` is a user's own force {entry.get('force')}: give it as a Rule object"
         )
     kind = RULES[checks.choice("rule", entry["name"], RULES)]
-    allowed = kind().parameters
+    allowed = {k: v for k, v in kind().to_dict().items() if k != "name"}
     for key in parameters:
         if key not in allowed:
             takes = ", ".join(f"`{k}`" for k in allowed) or "no parameters"

@@ -11,6 +11,7 @@ import numpy as np
 from manypass import checks
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
+from manypass.layers import checking
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,7 +30,8 @@ class Start:
     Parameters
     ----------
     R, Q : float
-        For a Teacher; Q ≥ R².
+        For a Teacher; Q ≥ R². For a `Committee` of K units and a teacher of M they are tables,
+        R_km = J_k·B_m (K×M) and Q_kl = J_k·J_l (K×K).
     weights : sequence of float, optional
         For a Dataset, one number per column.
 
@@ -42,11 +44,15 @@ class Start:
     array([0.333333])
     """
 
-    R: float = 0.0
-    Q: float = 0.0
+    R: Any = 0.0
+    Q: Any = 0.0
     weights: Any = None
 
     def __post_init__(self) -> None:
+        if np.ndim(self.R) or np.ndim(self.Q):
+            for name, table in checking.tables(self.R, self.Q, self.weights).items():
+                object.__setattr__(self, name, table)
+            return
         R = checks.number("R", self.R, -MOST, MOST)
         Q = checks.number("Q", self.Q, 0, MOST**2)
         if Q < R**2 * (1 - 1e-12):
@@ -70,7 +76,7 @@ class Start:
     @property
     def c(self) -> float:
         """Q − R², what of the weights the teacher does not know."""
-        return self.Q - self.R**2
+        return float(self.Q - self.R**2)
 
     @classmethod
     def of(cls, result: xr.Dataset) -> Start:
@@ -88,6 +94,9 @@ class Start:
                 f"`result` must be learning curves of a Teacher, with R and Q, got {result!r:.60}; "
                 f"for a Dataset give Start(weights=...)"
             )
+        if "unit" in result.dims:
+            last = result.isel(t=-1)
+            return cls(last.R.values, (last.Q.values + last.Q.values.T) / 2)
         R, Q = (float(np.ravel(result[name].values)[-1]) for name in ("R", "Q"))
         if not math.isfinite(Q):
             raise ValueError(f"`result` has diverged by its end: Q = {Q:g}")
@@ -99,11 +108,15 @@ class Start:
             return np.zeros(B.size)
         n = rng.standard_normal(B.size)
         n -= B * (B @ n) / (B @ B)
-        return self.R * B / math.sqrt(B @ B) + math.sqrt(self.c) * n / max(math.sqrt(n @ n), 1e-300)
+        along: Array = self.R * B / math.sqrt(B @ B)
+        return along + math.sqrt(self.c) * n / max(math.sqrt(n @ n), 1e-300)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers."""
-        return {"R": self.R, "Q": self.Q} if self.weights is None else {"weights": [*self.weights]}
+        if self.weights is not None:
+            return {"weights": [*self.weights]}
+        plain = checking.plain
+        return {"R": plain(self.R), "Q": plain(self.Q)}
 
     @staticmethod
     def fitting(given: Any, data: Any) -> Start:

@@ -135,7 +135,8 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
     3.09178
     """
     checks.choice("device", device, card.DEVICES)
-    checked(problem)
+    if checked(problem).layered:
+        raise ValueError(orders.refusal(problem, "critical_rate"))
     if device == "cuda" or isinstance(problem.data, Dataset):
         from manypass.data import solution  # a Teacher needs nothing of it
 

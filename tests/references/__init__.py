@@ -16,7 +16,7 @@ class Table:
     def __init__(self, name):
         path = Path(__file__).parent / f"{name}.json"
         self.name, self.content = name, json.loads(path.read_text(encoding="utf-8"))
-        self.entry = problems.CASES[name]
+        self.entry = problems.EVERY[name]
         self.problem, self.times = problems.problem(self.entry), self.entry["times"]
 
     def limit(self, quantity):

@@ -22,22 +22,24 @@ import problems
 
 import manypass as mp
 
-SIZES = {500: 8192, 1000: 8192, 2000: 8192}  # networks a round
-GOAL, SECONDS = 7e-4, 25.0  # relative error aimed at, and the longest to spend on one table
+SIZES, ROUND = (500, 1000, 2000), 8192  # weights, and networks a round
+GOAL = 7e-4  # relative error aimed at
 NAMES = ("R", "Q", "F2", "Et", "C")
+LAYERED = ("R", "Q", "a", "F2", "Et", "Eg")  # of a committee
 
 
-def rounds(problem: mp.Problem, entry: dict[str, Any], n: int, number: int) -> dict[str, Any]:
+def rounds(
+    problem: mp.Problem, entry: dict[str, Any], n: int, number: int, size: int
+) -> dict[str, Any]:
     """One round of networks of one size."""
     method = mp.Simulation(
         n=n,
-        samples=SIZES[n],
+        samples=size,
         seed=zlib.crc32(f"{entry} {n} {number}".encode()),
         device="cuda",
     )
-    return {
-        k: v.values for k, v in mp.solve(problem, entry["times"], method, two_time=True).items()
-    }
+    found = mp.solve(problem, entry["times"], method, two_time=not problem.layered)
+    return {k: v.values for k, v in found.items()}
 
 
 def pooled(found: list[dict[str, Any]], name: str) -> tuple[Any, Any]:
@@ -65,18 +67,18 @@ def plain(values: Any, digits: int) -> Any:
     return float(f"{float(values):.{digits}g}")
 
 
-def table(name: str) -> dict[str, Any]:
+def table(name: str, seconds: float, size: int) -> dict[str, Any]:
     """Simulate until the errors are small enough."""
-    entry = problems.CASES[name]
+    entry = problems.EVERY[name]
     problem, sizes, begin = problems.problem(entry), list(SIZES), time.time()
     found: dict[int, list[dict[str, Any]]] = {n: [] for n in sizes}
     mp.solve(problem, [0.0], mp.Simulation(n=500, samples=1, device="cuda"))  # compile
     while True:
         for n in sizes:
-            found[n].append(rounds(problem, entry, n, len(found[n])))
+            found[n].append(rounds(problem, entry, n, len(found[n]), size))
         out: dict[str, Any] = {}
         worst = 0.0
-        for quantity in NAMES:
+        for quantity in LAYERED if problem.layered else NAMES:
             means, errors = map(
                 np.array, zip(*(pooled(found[n], quantity) for n in sizes), strict=True)
             )
@@ -90,9 +92,9 @@ def table(name: str) -> dict[str, Any]:
                 "chi2": plain(chi2, 3),
             }
         count, spent = len(found[sizes[0]]), time.time() - begin
-        if worst <= GOAL or spent * (1 + 1 / count) > SECONDS:
+        if worst <= GOAL or spent * (1 + 1 / count) > seconds:
             break
-    out["networks"] = {n: SIZES[n] * count for n in sizes}
+    out["networks"] = {n: size * count for n in sizes}
     print(f"{name}: {count} rounds, {spent:.1f} s, largest relative error {worst:.2g}", flush=True)
     return {
         "name": name,
@@ -108,10 +110,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", default=str(Path(__file__).parent))
+    parser.add_argument("--seconds", type=float, default=25.0, help="the longest for one table")
+    parser.add_argument("--round", type=int, default=ROUND, help="networks a round")
     given = parser.parse_args()
-    for name in given.names or problems.CASES:
+    for name in given.names or problems.EVERY:
         path = Path(given.out) / f"{name}.json"
-        path.write_text(json.dumps(table(name)) + "\n", encoding="utf-8")
+        path.write_text(
+            json.dumps(table(name, given.seconds, given.round)) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def rule(name: str, **parameters: float) -> mp.Rule:
     kinds: dict[str, Any] = {
         kind.__name__.lower(): kind
         for kind in (mp.Hebbian, mp.Adaline, mp.Adatron, mp.Perceptron, mp.Logistic, mp.Huber)
-    }
+    } | {"committee": mp.Committee}
     return kinds[name](**parameters)  # type: ignore[no-any-return]
 
 
@@ -49,10 +49,10 @@ def case(
 def problem(entry: dict[str, Any]) -> mp.Problem:
     """Return the problem of an entry."""
     what = {k: entry[k] for k in ("alpha", "task", "noise", "inputs") if k in entry}
-    data = mp.Teacher(**what)
+    data = mp.Teacher(**what | entry.get("teacher", {}))
     how = {k: entry[k] for k in ("rate", "decay", "temperature", "sequence") if k in entry}
     how |= {"start": mp.Start(*entry["start"])} if "start" in entry else {}
-    own = {k: entry[k] for k in ("kappa", "width") if k in entry}
+    own = {k: entry[k] for k in ("kappa", "width") if k in entry} | entry.get("student", {})
     return mp.Problem(data, rule(entry["rule"], **own), **how)
 
 
@@ -185,6 +185,90 @@ for _name, _entry in {
     "perceptron-fast": case(1.5, "perceptron", 1.5, 0.2, TWENTY, kappa=0.5),
 }.items():
     CASES[f"blocks-{_name}"] = _entry | {"inputs": TWO_BLOCKS}
+
+
+def committee(
+    alpha: float,
+    rate: Any,
+    decay: float,
+    times: list[float],
+    units: tuple[int, int],
+    start: float,
+    activation: str = "erf",
+    **more: Any,
+) -> dict[str, Any]:
+    """Two layers of K and M units; R = start where their numbers agree, Q = ¼ on the diagonal."""
+    K, M = units
+    R, Q = (start * np.eye(K, M)).tolist(), (0.25 * np.eye(K)).tolist()
+    student = {"hidden": K, "activation": activation} | more.pop("student", {})
+    teacher = {"hidden": M} | more.pop("teacher", {})
+    layers = {"student": student, "teacher": teacher, "start": [R, Q]}
+    return case(alpha, "committee", rate, decay, times, **REGRESSION | layers | more)
+
+
+TWENTY_LATE = [1.0, 2.0, 5.0, 10.0, 20.0]
+BOTH = {"second": [1.0, -1.0]}
+COMMITTEES = {
+    "erf": committee(4.0, 1.0, 0.0, TWENTY_LATE, (2, 2), 0.2),
+    "erf-few": committee(1.5, 1.0, 0.02, TWENTY_LATE, (2, 2), 0.3, noise=0.2),
+    "erf-many-units": committee(2.0, 1.0, 0.02, TWENTY_LATE, (3, 2), 0.2, noise=0.3),
+    "erf-one-taught": committee(1.0, 1.0, 0.05, TWENTY_LATE, (2, 1), 0.2, noise=0.2),
+    "relu": committee(3.0, 0.4, 0.0, TWENTY_LATE, (2, 2), 0.3, "relu", noise=0.1),
+    "tanh-overlap": committee(
+        1.5,
+        0.7,
+        0.02,
+        TWENTY_LATE,
+        (2, 2),
+        0.3,
+        "tanh",
+        noise=0.2,
+        teacher={"overlaps": [[1.0, 0.3], [0.3, 1.0]]},
+    ),
+    "second": committee(
+        3.0,
+        1.0,
+        0.0,
+        TWENTY_LATE,
+        (2, 2),
+        0.2,
+        noise=0.1,
+        student={"second": [0.5, 0.8], "second_rate": 0.5},
+        teacher={"second": [1.0, 1.5]},
+    ),
+    "classes": committee(2.0, 0.5, 0.05, TWENTY_LATE, (2, 2), 0.2, task="classification"),
+    "reshuffled": committee(
+        2.0, 1.0, 0.0, [1.0, 2.0, 4.0, 8.0, 16.0], (2, 2), 0.2, noise=0.1, sequence="reshuffled"
+    ),
+    "relu-classes": committee(
+        3.0,
+        0.3,
+        0.05,
+        TWENTY_LATE,
+        (2, 2),
+        0.2,
+        "relu",
+        task="classification",
+        noise=0.2,
+        student=BOTH,
+        teacher=BOTH,
+    ),
+    "four": committee(3.0, 1.0, 0.0, TWENTY_LATE, (4, 4), 0.35, noise=0.1),
+    "fixed": committee(
+        1.5, 0.8, 0.02, [0.75, 1.5, 3.0, 6.0, 12.0], (2, 2), 0.3, noise=0.2, sequence="fixed"
+    ),
+    "moving": committee(
+        1.0, "cosine:1.5:0.1:15", 0.05, TWENTY_LATE, (2, 2), 0.3, noise=0.2, temperature=0.02
+    ),
+    "mismatched": committee(
+        1.5, 0.5, 0.02, TWENTY_LATE, (2, 2), 0.2, "relu", noise=0.2, teacher={"activation": "tanh"}
+    ),
+    "relu-reshuffled": committee(
+        1.5, 0.4, 0.02, [0.75, 1.5, 3.0, 6.0, 12.0], (3, 2), 0.3, "relu", sequence="reshuffled"
+    ),
+}
+COMMITTEES = {f"committee-{_name}": _entry for _name, _entry in COMMITTEES.items()}
+EVERY = CASES | COMMITTEES
 
 
 def moves(entry: dict[str, Any]) -> bool:

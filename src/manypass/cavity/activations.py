@@ -61,6 +61,8 @@ def activations(
     True
     """
     time = _checked_time(checked(problem), time)
+    if problem.layered:
+        orders.require(problem, "activations")
     samples = checks.count("samples", samples, 1, 10**9)
     seed = checks.seed("seed", seed)
     if isinstance(source, str) and source in ("dmft", "simulation"):

@@ -91,7 +91,7 @@ def summary(
             ),
         }
         out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()))
-        if np.ndim(out[name]) < 2:
+        if name not in ("C", "G"):
             for key, part in parts.items():
                 budget[key] = max(budget[key], _largest(part) / sizes[name])
     return out | {"budget": budget}

@@ -14,14 +14,17 @@ import xarray as xr
 from manypass import checks, memory, orders, results, schedules
 from manypass.cavity import rest
 from manypass.cavity.dmft import SPLIT, sample, summary
+from manypass.cavity.layered import CURVES as LAYERED
 from manypass.cavity.plan import Plan, make_plan
 from manypass.cavity.population import even_examples, lead
-from manypass.cavity.settling import CURVES, fastest, warn_of, with_errors
+from manypass.cavity.settling import CURVES, fastest, warn_of, with_errors, with_layers
 from manypass.cavity.smooth import jumps, objection
 from manypass.cavity.weights import few
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import DivergedError, Measured, Progress, extended, in_order, shown
+from manypass.layers.alike import tell
+from manypass.layers.net import Net
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
 
@@ -33,6 +36,7 @@ LARGEST = 2.5  # step that can be asked for, in units of that one
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
 ROUNDS = 5  # of choosing step and samples
+FEWEST, MOST_POINTS = 1 << 10, 1 << 18  # of averages that drive one-pass learning
 FIRST = 2000  # examples of each population at first, if an accuracy is to be reached
 
 
@@ -108,6 +112,8 @@ class DMFT:
                 f"DMFT() is a theory of random examples, N → ∞, not of {problem.data!r}: use "
                 f"method {'Exact()' if linear else 'Simulation(samples=100)'}"
             )
+        if problem.layered:
+            return orders.refusal(problem, "DMFT")
         flow = problem.mode == "batch"
         if flow and not problem.data.isotropic:
             exact = "Exact() or " if isinstance(problem.rule, Adaline) else ""
@@ -128,14 +134,21 @@ class DMFT:
         self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
     ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t with their errors; C and G if asked for."""
-        names = (*CURVES, "C", "G") if two_time else CURVES
+        if problem.layered:
+            tell(Net.of(problem))
+        if problem.layered and math.isinf(problem.data.alpha):
+            return self._one_pass(problem, t, two_time)
+        own = LAYERED if problem.layered else CURVES
+        names = (*own, "C", "G") if two_time else own
         if two_time and problem.batch_share:
             raise ValueError(
                 f"DMFT() has no C and G (`two_time`) for `batch_share` = {problem.batch_share:g}: "
                 f"use method Simulation(n=500, samples=100)"
             )
         if two_time:
-            memory.require(16 * 8 * t.size**2, "take fewer `times`", self.memory * 1e9)
+            units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
+            need = 16 * 8 * (t.size * units) ** 2
+            memory.require(need, "take fewer `times`", self.memory * 1e9)
         if rest.rests(problem):
             still = rest.values(problem, t, two_time)
             return results.dataset(problem, self, still, {"t": t}).assign_attrs(rest.HOW)
@@ -144,6 +157,8 @@ class DMFT:
         guess = {"Eg": 0.5, "Et": 0.5, "Eg_se": 0.0, "Et_se": 0.0} if classes else {}
 
         def finish(found: Measured) -> Measured:
+            if problem.layered:
+                return with_layers(problem, found)
             return with_errors(problem.data.task, found)
 
         def told(found: Measured, how: dict[str, Any]) -> xr.Dataset:
@@ -159,8 +174,24 @@ class DMFT:
             except DivergedError as lost:  # only times before are worth the other populations
                 known, rtol = t[: lost.known], rtol and math.inf
                 if not lost.known:
-                    empty = {name: np.empty((0,) * (1 + (name in "CG"))) for name in (*names, "Eg")}
+                    empty = {n: np.empty(results.shape(problem, n, 0)) for n in (*names, "Eg")}
                     return told(empty | {f"{n}_se": v for n, v in empty.items()}, lost.how)
+
+    def _one_pass(self, problem: Problem, t: Array, two_time: bool) -> xr.Dataset:
+        """Curves of a Committee that sees every example once, from sampled averages."""
+        from manypass.layers import onepass
+
+        threads = self.threads or os.cpu_count() or 1
+        points = FEWEST if self.samples is None else max(self.samples // onepass.SETS, 2)
+        while True:
+            found = onepass.sampled(problem, t, two_time, self.seed, points, threads)
+            reached = onepass.largest_error(found)
+            if self._rtol is None or reached <= self._rtol or points >= MOST_POINTS:
+                break
+            points *= 4
+        warn_of(found, problem.data.task, self._rtol or math.inf, "take a larger one", 4)
+        how = {"samples": points * onepass.SETS, "errors": json.dumps({"sampling": reached})}
+        return results.dataset(problem, self, found, {"t": t}).assign_attrs(how)
 
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state to be had: it needs no slopes, and forces may jump."""
@@ -275,7 +306,7 @@ class DMFT:
                 f"`samples` = {samples} is too few for {plan.grid.t.size - 1} time steps: at least "
                 f"{plan.least * POPULATIONS}{'' if problem.batch_share else ', or a larger `dt`'}"
             )
-        rule = compiled_rule(problem.rule)
+        rule: Any = Net.of(problem) if problem.layered else compiled_rule(problem.rule)
         threads, dt = self._threads(problem, plan, size), float(np.diff(plan.grid.t).max())
 
         def work(i: int) -> Any:
@@ -333,7 +364,8 @@ class DMFT:
             cells = 3 * (cells + 3 * kept)
         modes = few(problem.teacher.inputs).mu.size
         weights = 64 * cells * plan.grid.t.size * modes if modes > 1 else 0
-        needed = size * (8 * cells + 200) + 16 * kept**2 + weights
+        units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
+        needed = size * units * (8 * cells + 200) + 16 * (kept * units) ** 2 + weights
         remedy = "take fewer `samples`, a larger `dt` or earlier `times`, or allow more `memory`"
         free = memory.require(needed, remedy, self.memory * 1e9)
         return max(1, min(self.threads or os.cpu_count() or 1, int(free // needed)))

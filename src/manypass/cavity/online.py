@@ -53,7 +53,7 @@ class Online:
         self.past = Past(weights, alpha, known, per, keep.size, shuffled)
         self.breaks = schedules.breaks(problem.rate, problem.decay)
         self.v, self.decay = self.pace(0.0, 0.0)
-        self.last = np.zeros(y.size)
+        self.last = np.full(y.size, -1.0)  # not yet learned: before the start, too
         self.t = self.d = self.m = 0.0
         self.R = problem.start.R if problem.start else 0.0
         weights.V[0] = self.R * weights.V[1]

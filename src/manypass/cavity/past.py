@@ -25,6 +25,7 @@ from manypass.compiling import njit
 PUSHES = 0.5  # what must be left of the push of a cell when a direction is given up
 
 
+BEFORE = -1e-9  # when a start begins: who is learned at t = 0 knows it
 SPANNED = 1e-8  # share of forces that is lost in single precision
 
 
@@ -56,7 +57,7 @@ class Past:
 
     def start_from(self, z: NDArray[np.float32], size: float) -> None:
         """Put weights of a given size, of which the teacher knows nothing, before all pushes."""
-        self.append(z, z * 0, 0.0, 0.0)
+        self.append(z, z * 0, BEFORE, BEFORE)
         self.L[0, 0] = self.rows[0, 0] = size
         self.weights.place(0, size)
         self.first, self.rows[self.sources] = 1, 0.0

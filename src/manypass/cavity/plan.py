@@ -105,6 +105,7 @@ class Plan:
     finish: Callable[[Measured], Measured]
     widest: float
     in_turn: int = 0  # steps in an epoch of a fixed order
+    units: int = 1  # normals in a cell of the past
 
     @property
     def cells(self) -> int:
@@ -115,7 +116,7 @@ class Plan:
     @property
     def least(self) -> int:
         """Examples without which a population says nothing: some for each cell of the past."""
-        return max(LEAST * self.cells, IN_TURN * self.in_turn)
+        return max(LEAST * self.units * self.cells, IN_TURN * self.in_turn)
 
 
 def make_plan(
@@ -145,4 +146,5 @@ def make_plan(
     if not problem.teacher.isotropic:
         widest = max(widest, WIDEST["correlated"])
     in_turn = grid.longest if order == "fixed" else 0
-    return Plan(t, grid, clock, tuple(names), finish, widest, in_turn)
+    units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
+    return Plan(t, grid, clock, tuple(names), finish, widest, in_turn, units)

@@ -27,6 +27,8 @@ def rests(problem: Problem) -> bool:
     >>> rests(problem), rests(problem.replace(rule=mp.Perceptron(kappa=0.0)))
     (True, False)
     """
+    if problem.layered:
+        return False
     force = problem.rule.force
     targets = _targets(problem)
     moved = problem.temperature > 0 or (problem.start is not None and problem.start.Q > 0)

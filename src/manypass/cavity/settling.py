@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -11,10 +12,14 @@ import xarray as xr
 from manypass import schedules
 from manypass.cavity.smooth import TARGETS
 from manypass.ensemble import Measured
+from manypass.layers.errors import generalization
+from manypass.layers.net import Net
 from manypass.observables import generalization_error
 from manypass.problem import Problem
 
 CURVES = ("R", "Q", "F2", "Et")
+POINTS = 1 << 16  # for the signs of E_g
+RISES = {"erf": 0.8, "relu": 1.0, "tanh": 1.0, "linear": 1.0}  # largest slopes of activations
 
 
 class NotSettledError(ValueError):
@@ -58,8 +63,19 @@ def warn_of(found: Measured, task: str, rtol: float, way: str, level: int) -> No
         warnings.warn(f"`rtol` = {rtol:g} is not reached: {text}: {way}", stacklevel=level + 1)
 
 
+def with_layers(problem: Problem, found: Measured) -> Measured:
+    """Add E_g of a network with two layers."""
+    net = Net.of(problem)
+    found = found | {"Eg": generalization(net, found["R"], found["Q"], found["a"], POINTS)}
+    if net.classify:
+        found["Et"] = np.where(np.isinf(found["F2"]), 0.5, found["Et"])
+    return found
+
+
 def fastest(problem: Problem) -> float:
     """Rate of the fastest relaxation, by the largest eigenvalue that the examples can have."""
+    if problem.layered:
+        return _fastest_layer(problem)
     force = problem.rule.force
     rises = [
         (float(force(x + 1, target)) - float(force(x - 1, target))) / 2  # a force may jump
@@ -72,3 +88,13 @@ def fastest(problem: Problem) -> float:
     edge = (size + 1 / math.sqrt(problem.data.alpha)) ** 2
     rate, decay = schedules.largest(problem.rate), schedules.largest(problem.decay)
     return rate * (decay + float(steepest) * edge)
+
+
+def _fastest_layer(problem: Problem) -> float:
+    """Of Σ_k (a_k g′)² at its steepest; a second layer that learns may become the teacher's."""
+    rule: Any = problem.rule
+    second = max(sum(a * a for a in rule.second), rule.hidden * (rule.second_rate > 0))
+    steepest = second * RISES[rule.activation] ** 2
+    edge = (1 + 1 / math.sqrt(problem.data.alpha)) ** 2
+    rate, decay = schedules.largest(problem.rate), schedules.largest(problem.decay)
+    return float(rate * (decay + max(steepest, 0.05) * edge))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from manypass.layers.rule import Committee
 from manypass.rules import Rule
 
 REACH, POINTS = 6.0, 1201  # where activations are looked at
@@ -50,6 +51,8 @@ def objection(rule: Rule, task: str, flow: bool) -> str | None:
 @lru_cache(maxsize=256)
 def jumps(rule: Rule, task: str) -> bool:
     """Whether the force of a rule has a jump."""
+    if isinstance(rule, Committee):
+        return rule.activation == "relu"
     return any(abs(largest_jump(rule, target)[0]) > 1e-6 for target in TARGETS[task])
 
 

@@ -53,6 +53,9 @@ class Exact:
 
     Notes
     -----
+    Of a `Committee` one-pass learning is closed (`alpha` = inf, erf or linear units, regression):
+    the equations of Saad and Solla, integrated to 1e-9.
+
     Epochs (`sequence`) and batches (`batch_share`) of a `Teacher`'s examples are closed as well, to
     1e-8 of a curve's size: see `exact.reshuffled`, `exact.fixed`, `exact.steps`. Of them only the
     Et of reshuffled Adaline classification, and of batches with replacement, is sampled. Steady
@@ -101,6 +104,8 @@ class Exact:
 
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
+        if problem.layered:
+            return self._refused_layers(problem)
         if not isinstance(problem.rule, Adaline | Hebbian):
             use = orders.instead(problem, "Exact")
             return (
@@ -176,6 +181,26 @@ class Exact:
             )
         return None
 
+    def _refused_layers(self, problem: Problem) -> str | None:
+        """Why a Committee cannot be served: one pass is closed, for erf and linear units."""
+        from manypass.layers.averages import closed
+        from manypass.layers.net import Net
+
+        if math.isfinite(problem.data.alpha):
+            wrong = f"`alpha` = {problem.data.alpha:g}"
+        elif not closed(Net.of(problem)):
+            task = problem.data.task
+            wrong = f"`task` = {task!r}" if task == "classification" else f"`rule` {problem.rule!r}"
+        else:
+            given = {"eigenvalues": self.eigenvalues, "samples": self.samples}
+            given |= {"diagonal": self.diagonal, "device": self.device != "cpu"}
+            name = next((name for name, value in given.items() if value), None)
+            return None if name is None else f"`{name}` is of no use to a Committee: leave it out"
+        return (
+            f"Exact() of a Committee is one pass, `alpha` = inf, of erf or linear units in "
+            f"regression, not {wrong}: use method DMFT() or Simulation(n=500, samples=100)"
+        )
+
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state to be had, or None."""
         return self.refusal(problem) or orders.refusal(problem, "Exact.steady_state")
@@ -184,6 +209,15 @@ class Exact:
         self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
     ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t, and C(t,s), G(t,s) if asked for."""
+        if problem.layered:
+            from manypass.layers.alike import tell
+            from manypass.layers.averages import Fields
+            from manypass.layers.net import Net
+            from manypass.layers.onepass import curves as one_pass
+
+            tell(Net.of(problem))
+            closed = one_pass(problem, Fields(Net.of(problem)), t, two_time)
+            return results.dataset(problem, self, closed, {"t": t})
         if isinstance(problem.data, Dataset):
             from manypass.data import solution  # a Teacher needs nothing of it
 

@@ -1,4 +1,4 @@
-"""The paper's figures, and three that it could not draw, at the paper's own parameters."""
+"""The paper's figures, and four that it could not draw, at the paper's own parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import matplotlib as mpl
 import xarray as xr
 
 from manypass import files, notebooks, plot
-from manypass.reproduce import figure1, figure2, figure3, figure4, figure5, figure6, figure7
+from manypass.reproduce import (
+    figure1,
+    figure2,
+    figure3,
+    figure4,
+    figure5,
+    figure6,
+    figure7,
+    figure8,
+)
 from manypass.reproduce.parts import Part, Parts, Scale
 from manypass.reproduce.report import Chapter, write_report
 from manypass.reproduce.style import LOOK
@@ -23,6 +32,7 @@ MODULES: tuple[ModuleType, ...] = (
     figure5,
     figure6,
     figure7,
+    figure8,
 )
 FIGURES = dict(enumerate(MODULES, 1))
 

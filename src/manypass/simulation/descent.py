@@ -40,7 +40,7 @@ class Descent:
         share, b = problem.batch_share, problem.batch_size
         self.size = share * p if share else float(b)
         self.step = share * problem.data.alpha if share else b / n
-        self.limit = 1e100 if dtype == np.float64 else 1e15
+        self.n, self.limit = n, 1e100 if dtype == np.float64 else 1e15
         self.J, self.V, self.steps, self.diverged = aligned(n, dtype), aligned(n, dtype), 0, False
 
     def advance(self, until: float, integral: Weights | None = None) -> float:
@@ -49,7 +49,7 @@ class Descent:
         by = int(orders.steps_by(self.problem, until)) if share else round(until / self.step)
         left = by - self.steps
         duration = left * self.step
-        total = np.zeros(0 if integral is None else self.J.size, self.J.dtype)
+        total = np.zeros(0 if integral is None else self.J.shape, self.J.dtype)
         most = BLOCK / max(self.size, self.J.size * (self.problem.temperature > 0))
         most = max(1, int(min(most, self.examples.most / self.size)))
         while left > 0 and not self.diverged and not stopping():
@@ -72,8 +72,8 @@ class Descent:
         """Noise after each step: |J|² gains 2TΔ."""
         if not self.problem.temperature:
             return np.empty((0, 0), self.J.dtype)
-        size = math.sqrt(2 * self.problem.temperature * self.step / self.J.size)
-        return (size * self.noise.standard_normal((count, self.J.size))).astype(self.J.dtype)
+        size = math.sqrt(2 * self.problem.temperature * self.step / self.n)
+        return (size * self.noise.standard_normal((count, *self.J.shape))).astype(self.J.dtype)
 
     def paces(self, first: int, count: int) -> tuple[Any, Weights, Weights, Weights]:
         """β, and rate, keep and drag of so many steps, by v and λ at their beginnings.
@@ -81,7 +81,7 @@ class Descent:
         All of the weights' own type, or numba would compute single precision in double; there
         1 − vλΔ would be off by a share of λ that shows if Δ is of order 1/N, hence the drag.
         """
-        problem, n, dtype = self.problem, self.J.size, self.J.dtype
+        problem, n, dtype = self.problem, self.n, self.J.dtype
         t = self.step * np.arange(first, first + count) * (1 + 1e-14)  # not a digit before a break
         v, decay = problem.v(t) / problem.batch_size, problem.decays(t)
         keep, drag = 1 - v * decay * self.step, np.zeros(count)

@@ -36,6 +36,7 @@ class Examples:
     targets: Array
     top: float  # largest eigenvalue of H, or its limit for N → ∞
     root: Array | float = 1.0  # √μ
+    output: Callable[[Array], Array] | None = None  # of a teacher with two layers, from B·ξ
     most: ClassVar[int] = sys.maxsize  # examples that can be drawn at once
 
     @classmethod
@@ -69,11 +70,17 @@ class Fresh:
 
     def drawing(self, kind: str, rng: np.random.Generator) -> Callable[[int], Indices]:
         """Return a function that puts so many examples into the table; all orders are the same."""
-        inputs, noise = rng.spawn(2)  # so that they may be drawn in pieces of any size
+        # Two generators, so that they may be drawn in pieces of any size; the same at every call.
+        seed: Any = rng.bit_generator.seed_seq
+        keys = ((*seed.spawn_key, i) for i in range(2))
+        seeds = [np.random.SeedSequence(seed.entropy, spawn_key=key) for key in keys]
+        inputs, noise = map(np.random.default_rng, seeds)
 
         def take(count: int) -> Indices:
             self.X = self.table[:count]
-            self.targets = labelled(self.data, self.known.B, self.known.root, self.X, inputs, noise)
+            known = self.known
+            law = (known.B, known.root, self.X)
+            self.targets = labelled(self.data, *law, inputs, noise, known.output)
             return np.arange(count)
 
         return take
@@ -96,12 +103,14 @@ def labelled(
     X: Weights,
     inputs: np.random.Generator,
     noise: np.random.Generator,
+    output: Callable[[Array], Array] | None = None,
 ) -> Array:
     """Draw inputs into X; returns their targets."""
     inputs.standard_normal(dtype=X.dtype, out=X)
     if isinstance(root, np.ndarray):
         X *= root.astype(X.dtype)
-    targets: Array = (X @ B.astype(X.dtype)).astype(float)
+    targets: Array = (X @ B.T.astype(X.dtype)).astype(float)
+    targets = output(targets) if output else targets
     if data.noise:
         targets += data.noise * noise.standard_normal(len(X))
     if data.task == "classification":

@@ -152,7 +152,11 @@ class Simulation:
         largest = self._largest_decay(problem)
         if problem.mode == "online" and not share and largest >= self.n:
             return f"`n` = {self.n} must exceed rate·decay = {largest:g}"
-        if problem.start and problem.start.c and self.n == 1:
+        if problem.layered:
+            units = problem.rule.hidden + problem.teacher.hidden  # type: ignore[attr-defined]
+            if self.n < units:
+                return f"`n` = {self.n} has no room for {units} hidden units of both networks"
+        elif problem.start and problem.start.c and self.n == 1:
             return f"`n` = 1 has no room for a `start` with Q > R², got {problem.start}"
         reason = orders.refusal(problem, "Simulation") or coarse.refusal(problem, self.n)
         return self._refused_by_card(problem) if self.device == "cuda" and not reason else reason
@@ -266,6 +270,12 @@ class Simulation:
         self, problem: Problem, snapshots: int
     ) -> Callable[[np.random.SeedSequence], Sample]:
         """Return what makes a sample from a seed; given examples are laid out once, for all."""
+        if problem.layered:
+            from manypass.layers.net import Net
+            from manypass.simulation.layered import LayeredSample
+
+            net = Net.of(problem)
+            return lambda seed: LayeredSample(self, problem, net, seed)
         force, data = kernels.compiled_force(problem.rule), problem.data
         if not isinstance(data, Dataset):
             return lambda seed: Sample(self, problem, force, seed)
@@ -314,7 +324,9 @@ class Simulation:
         n, size = self._on(problem).n, np.dtype(self.number).itemsize
         p = how_many(problem.data, n)
         at_once = min(snapshots, MEASURED_AT_ONCE)
-        needed = size * p * (n + 2 * at_once) + 16 * snapshots * n + 64 * snapshots**2
+        units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
+        needed = size * p * (n + 2 * at_once * units) + 16 * snapshots * n * units
+        needed += 64 * (snapshots * units) ** 2
         if math.isinf(problem.data.alpha):
             needed += size * n * held(n, problem.batch_size)
         remedy = "take a smaller `n`, fewer times or the `precision` float32"

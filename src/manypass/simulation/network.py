@@ -42,7 +42,7 @@ class Learner:
         self.parameters = tuple(problem.rule.parameters.values())
         # Two generators, so that steps may be planned in pieces of any size.
         self.draw, self.noise = examples.drawing(problem.sequence, draws), noise
-        self.limit = 1e100 if dtype == np.float64 else 1e15
+        self.n, self.limit = n, 1e100 if dtype == np.float64 else 1e15
         self.J, self.steps, self.diverged = aligned(n, dtype), 0, False
         self.constant = None if problem.scheduled else pace(problem, n, np.zeros(1))
         self.nothing = np.empty(0, dtype)
@@ -56,15 +56,15 @@ class Learner:
 
     def advance(self, until: float, integral: Weights | None = None) -> float:
         """Learn until the given time; add ∫J dt to `integral`. Returns how long that was."""
-        left = round(until * self.J.size) - self.steps
-        duration = left / self.J.size
+        left = round(until * self.n) - self.steps
+        duration = float(left / self.n)
         total = self.nothing if integral is None else np.zeros_like(self.J)
         while left > 0 and not stopping():
             count = min(left, BLOCK, self.examples.most)
             self.learn(*self.plan(count), total)
             left -= count
         if integral is not None:
-            integral += total / self.J.size
+            integral += total / self.n
         return duration
 
     def plan(self, count: int) -> tuple[Indices, Indices]:
@@ -77,7 +77,7 @@ class Learner:
 
     def pace(self, start: int) -> Array:
         """Rate and keep of the steps from `start` up to now."""
-        return pace(self.problem, self.J.size, np.arange(start, self.steps) / self.J.size)
+        return pace(self.problem, self.n, np.arange(start, self.steps) / self.n)
 
     def learn(self, sequence: Indices, offsets: Indices, total: Weights) -> None:
         """Take the given steps; add J after each of them to `total` unless that is empty."""

@@ -113,7 +113,7 @@ class Grid:
         rule = chosen.pop("rule", self.problem.rule)
         inner = {k: chosen.pop(k) for k in list(chosen) if k in rule.parameters}
         if inner:
-            rule = _with_parameters(rule, inner)
+            rule = rule.changed(**inner)
         outer = {k: chosen.pop(k) for k in list(chosen) if k in PROBLEM_SIDE}
         for name in chosen:
             if name in self._rules():
@@ -137,7 +137,7 @@ class Grid:
     def _check_values(self) -> None:
         """Refuse a field that nobody has, and a value that it cannot have at any point."""
         self.check_fields()
-        plain = PLAIN.replace(data=self.problem.data)
+        plain = self.problem if self.problem.layered else PLAIN.replace(data=self.problem.data)
         rules, methods = self._rules(), [named(m) for m in (*METHODS, *self._swept("method"))]
         for name in self._names:
             owners = [m for m in methods if name in _settings(m)]
@@ -145,7 +145,7 @@ class Grid:
                 if name == "window":
                     checks.number(name, value, 0, results.LATEST)
                 elif name in rules:
-                    _with_parameters(rules[name], {name: value})
+                    rules[name].changed(**{name: value})
                 elif name in PROBLEM_SIDE or name == "rule":
                     plain.replace(**{name: value})
                 elif name != "method":
@@ -276,10 +276,3 @@ def _short(names: tuple[str, ...], steps: list[tuple[Any, ...]]) -> str:
     labels = (tuple(map(label, names, step)) for step in steps)
     shown = [str(each[0] if len(each) == 1 else each) for each in labels]
     return ", ".join(shown) if len(shown) <= 4 else f"{shown[0]} ... {shown[-1]}"
-
-
-def _with_parameters(rule: Rule, changes: Fields) -> Rule:
-    parameters = {**rule.parameters, **changes}
-    if type(rule) is Rule:
-        return Rule(rule.force_function, rule.slope_function, **parameters)
-    return type(rule)(**parameters)

@@ -23,7 +23,8 @@ def label(name: str, value: Any) -> Any:
     """Numbers and words stay; schedules, starts, rules and methods are named."""
     if name == "start" and isinstance(value, Start | dict | None):
         entries = value if isinstance(value, dict) else (value or Start()).to_dict()
-        return ", ".join(f"{key}={schedules.text(item)}" for key, item in entries.items())
+        text = {k: v if isinstance(v, list) else schedules.text(v) for k, v in entries.items()}
+        return ", ".join(f"{key}={item}" for key, item in text.items())
     if isinstance(value, schedules.Schedule):
         return str(value)
     return value if isinstance(value, str | int | float) else repr(value)

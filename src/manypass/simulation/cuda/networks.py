@@ -79,13 +79,13 @@ def padded(n: int) -> int:
     return 4 * math.ceil(n / 4)
 
 
-def shape(width: int, busy: bool = False) -> tuple[int, int]:
+def shape(width: int, busy: bool = False, units: int = 1) -> tuple[int, int]:
     """Quads of weights per thread and warps per network, by what was fastest on an H200.
 
     Few warps wait for each other least; more than 16 quads do not fit into registers, or half as
-    many if there is noise to make or a mean to keep.
+    many if there is noise to make or a mean to keep, and fewer if there are several units.
     """
-    most = 8 if busy else 16
+    most = max((8 if busy else 16) // units, 1)
     quads = math.ceil(width / (4 * LANES))  # if there were one warp
     warps = 2 if 2 < quads <= 4 else 1
     while quads > most * warps:
@@ -117,7 +117,11 @@ class Networks:
         if self.fresh:
             self.order = cuda.to_device(np.tile(np.arange(ROWS, dtype=np.int32), (count, 1)))
         self.step, self.drawn = 0, 0
-        rule = problem.rule
+        self.compile()
+
+    def compile(self) -> None:
+        """Compile the force."""
+        rule = self.problem.rule
         self.parameters = tuple(rule.parameters.values()) or (0.0,)
         self.force = kernels.device_force(rule.force_function, len(rule.parameters), self.real)
 
@@ -246,11 +250,14 @@ class Networks:
             kept += [self.weights()] if two_time else []
         out = {name: np.stack([row[name] for row in rows], axis=1) for name in rows[0]}
         if two_time:
-            K = np.stack(kept, axis=1) * np.asarray(self.law.scale, self.real)
-            C = (K @ K.transpose(0, 2, 1)).astype(float)
-            lost = out["diverged"] > 0
-            out["C"] = np.where(lost[:, :, None] | lost[:, None, :], np.inf, C)
+            out["C"] = self.correlations(kept, out["diverged"] > 0)
         return out
+
+    def correlations(self, kept: list[Array], lost: Any) -> Array:
+        """C(t,s) of every network (networks × times × times)."""
+        K = np.stack(kept, axis=1) * np.asarray(self.law.scale, self.real)
+        C = (K @ K.transpose(0, 2, 1)).astype(float)
+        return np.where(lost[:, :, None] | lost[:, None, :], np.inf, C)
 
     def steady(self, window: float) -> Measured:
         """Measure after `settle`, the weights averaged over the window; and what has `moved`."""
@@ -293,7 +300,12 @@ def waves(
     """Yield read(networks) of as many networks at once as the card takes, until all have come."""
     data, size = problem.data, np.dtype(method.number).itemsize
     width, p = padded(method.n), how_many(data, method.n)
-    needed, shared = size * (p * width + p + 4 * width) + 4.0 * max(p, STEPS), 0.0
+    make, rows = Networks, 4
+    if problem.layered:
+        from manypass.simulation.cuda.layered import LayeredNetworks
+
+        make, rows = LayeredNetworks, 4 * (problem.rule.hidden + problem.teacher.hidden)  # type: ignore[attr-defined]
+    needed, shared = size * (p * width + p + rows * width) + 4.0 * max(p, STEPS), 0.0
     needed += size * ROWS * (width + 1) if math.isinf(data.alpha) else 0.0
     given: tuple[Any, Any] = (None, None)
     if isinstance(data, Dataset):
@@ -303,4 +315,4 @@ def waves(
         given = (Examples.given(data.X, data.y, method.number), test)
     wave = card.networks_at_once(needed, 0.0, samples)
     for first in range(0, samples, wave):
-        yield read(Networks(method, problem, first, min(wave, samples - first), given))
+        yield read(make(method, problem, first, min(wave, samples - first), given))

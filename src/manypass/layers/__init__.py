@@ -1,0 +1,1 @@
+"""Two-layer networks: the rule, their averages over Gaussian fields, and one-pass learning."""

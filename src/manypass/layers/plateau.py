@@ -1,0 +1,131 @@
+"""When hidden units become different: the plateau on which they are alike, and its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from manypass import checks, results, verbs
+from manypass.checks import Array
+from manypass.layers.alike import alike
+from manypass.layers.net import Net
+from manypass.problem import Problem, checked
+from manypass.start import Start
+
+HALF = 0.5
+
+
+def specialization(
+    problem: Problem,
+    times: Any,
+    method: Any = "auto",
+    *,
+    alpha: Any = None,
+    n: int | None = None,
+    draws: int = 8,
+    seed: int | None = 0,
+) -> xr.Dataset:
+    """When the units of a `Committee` specialise: the end of the plateau, against α.
+
+    S = |c − c̄|/(|c|√(1 − 1/K)), c_km = R_km/√(Q_kk T_mm) and c̄ its mean over units: 0 where all
+    units are alike, 1 where each has found a unit of the teacher of its own (K = M). The plateau
+    ends when S rises above ½ for the last time.
+
+    Parameters
+    ----------
+    problem : Problem
+    times : array_like
+        Times at which to look, up to the last at which the plateau may end.
+    method : Method or str
+        Of `solve`.
+    alpha : sequence of float, optional
+        Examples per weight to compare, ``math.inf`` for one pass; by default the problem's.
+    n : int, optional
+        Take the start of networks of n weights that know nothing: R_km normal, of variance
+        Q_kk T_mm/n, instead of the R of the problem. The plateau grows as log n.
+    draws, seed : int
+        Number of such starts, and the seed of their random numbers.
+
+    Returns
+    -------
+    xarray.Dataset
+        On `alpha` (and t): `time`, inf where units are still alike at the last of the times, with
+        `time_se` over the draws, and `specialization` S(t), its mean over them.
+
+    Examples
+    --------
+    >>> import math
+    >>> import manypass as mp
+    >>> data = mp.Teacher(math.inf, "regression", hidden=2)
+    >>> start = mp.Start(R=[[0.12, 0.02], [0.0, 0.1]], Q=[[0.25, 0.0], [0.0, 0.25]])
+    >>> problem = mp.Problem(data, mp.Committee(2), rate=1.0, start=start)
+    >>> float(mp.specialization(problem, range(0, 81)).time[0].round())
+    26.0
+    """
+    if not checked(problem).layered:
+        raise ValueError(f"`problem` must have a Committee as its rule, got {problem.rule!r}")
+    net = Net.of(problem)
+    if len(net.a) == 1:
+        raise ValueError("`problem` has one hidden unit: there is nothing to specialise")
+    t = checks.increasing("times", times, results.LATEST)
+    given = np.atleast_1d(problem.data.alpha if alpha is None else np.asarray(alpha, float))
+    starts = [problem.start]
+    if n is not None:
+        n = checks.count("n", n, sum(net.units), 10**9)
+        draws = checks.count("draws", draws, 1, 10**4)
+        rng = np.random.default_rng(checks.seed("seed", seed))
+        starts = [random_start(net, n, rng) for _ in range(draws)]
+    elif (why := alike(net)) is not None:
+        raise ValueError(f"{why}: `n` gives starts of networks of a finite size")
+    S = np.empty((given.size, len(starts), t.size))
+    ends = np.empty((given.size, len(starts)))
+    for i, each in enumerate(given.tolist()):
+        for j, start in enumerate(starts):
+            found = verbs.solve(problem.replace(alpha=each, start=start), t, method)
+            S[i, j] = apart(found.R.values, found.Q.values, net.T)
+            ends[i, j] = end(t, S[i, j])
+    with np.errstate(invalid="ignore"):
+        spread = ends.std(axis=1, ddof=1) if len(starts) > 1 else np.zeros(given.size)
+    spread = np.where(np.isfinite(spread), spread, np.inf) / np.sqrt(len(starts))
+    out = xr.Dataset(
+        {
+            "time": ("alpha", ends.mean(axis=1), {"long_name": "end of the plateau"}),
+            "time_se": ("alpha", spread, {"long_name": "standard error: end of the plateau"}),
+            "specialization": (("alpha", "t"), S.mean(axis=1), {"long_name": "specialization S"}),
+        },
+        {"alpha": given, "t": t},
+    )
+    return out.assign_attrs(results.attributes(problem))
+
+
+def random_start(net: Net, n: int, rng: np.random.Generator) -> Start:
+    """Return the start of random weights of overlaps Q that know nothing of the teacher."""
+    K, M = net.units
+    z = rng.standard_normal((K, M)) / np.sqrt(n)
+    z /= max(1.0, np.linalg.norm(z, 2) / 0.99)  # no longer than the weights
+    w, u = np.linalg.eigh(net.Q)
+    R = u * np.sqrt(np.maximum(w, 0.0)) @ z @ np.linalg.cholesky(net.T).T
+    return Start(R=R, Q=net.Q)
+
+
+def apart(R: Array, Q: Array, T: Array) -> Array:
+    """S at every time: how different the units are."""
+    length = np.sqrt(np.maximum(np.diagonal(Q, axis1=-2, axis2=-1), 1e-300))
+    c = R / length[..., :, None] / np.sqrt(np.diag(T))
+    rest = c - c.mean(axis=-2, keepdims=True)
+    size = np.sqrt(np.maximum((c**2).sum(axis=(-1, -2)), 1e-300))
+    most = np.sqrt(1 - 1 / c.shape[-2])
+    return np.asarray(np.sqrt((rest**2).sum(axis=(-1, -2))) / size / most)
+
+
+def end(t: Array, S: Array) -> float:
+    """Return when S rises above ½ for the last time; 0 if it is never below, inf if it stays so."""
+    below = np.flatnonzero(S < HALF)
+    if not below.size:
+        return 0.0
+    k = int(below[-1])
+    if k + 1 == t.size:
+        return np.inf
+    return float(t[k] + (t[k + 1] - t[k]) * (HALF - S[k]) / (S[k + 1] - S[k]))

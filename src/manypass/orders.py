@@ -210,7 +210,9 @@ def _recommended(problem: Problem, method: str, answer: str) -> bool:
     """Whether a method serves both the order and the rule."""
     given, linear = isinstance(problem.data, Dataset), isinstance(problem.rule, Adaline | Hebbian)
     exact = linear and not approximate(problem) and not fixed_inputs(problem)
-    flow = problem.mode == "batch" and not given and math.isinf(problem.data.alpha)
-    able = {"Exact": exact, "DMFT": not given, "Simulation": not flow}[method]
+    flow = problem.mode == "batch" and not isinstance(problem.data, Dataset)
+    field = not given and not (flow and not problem.teacher.isotropic)
+    runs = not (flow and math.isinf(problem.teacher.alpha))
+    able = {"Exact": exact, "DMFT": field, "Simulation": runs}[method]
     who = f"{method}.{answer}" if answer == "steady_state" else method
     return able and _not_served(problem, who) is None

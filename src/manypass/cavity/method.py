@@ -116,10 +116,10 @@ class DMFT:
             return orders.refusal(problem, "DMFT")
         flow = problem.mode == "batch"
         if flow and not problem.data.isotropic:
-            exact = "Exact() or " if isinstance(problem.rule, Adaline) else ""
+            use = orders.instead(problem, "DMFT")
             return (
                 f"DMFT() does not serve correlated `inputs` = {problem.data.inputs} with `mode` = "
-                f"'batch': use method {exact}Simulation(n=500, samples=100)"
+                f"'batch'" + (f": use method {use}" if use else ", and no other method does")
             )
         wrong = objection(problem.rule, problem.data.task, flow)
         if wrong is None:

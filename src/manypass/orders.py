@@ -171,6 +171,12 @@ def require(problem: Problem, who: str) -> Problem:
     return equivalent(problem)
 
 
+def one_pass(problem: Problem) -> bool:
+    """Whether every example is fresh: then R and Q close for every rule of one layer."""
+    fresh = not isinstance(problem.data, Dataset) and math.isinf(problem.data.alpha)
+    return fresh and not problem.layered
+
+
 def approximate(problem: Problem) -> bool:
     """Whether `Exact` serves the order by an approximation only: then a simulation is preferred."""
     return isinstance(problem.data, Dataset) and problem.sequence != "replacement"
@@ -210,6 +216,7 @@ def _recommended(problem: Problem, method: str, answer: str) -> bool:
     """Whether a method serves both the order and the rule."""
     given, linear = isinstance(problem.data, Dataset), isinstance(problem.rule, Adaline | Hebbian)
     exact = linear and not approximate(problem) and not fixed_inputs(problem)
+    exact |= one_pass(problem) and answer != "steady_state"
     flow = problem.mode == "batch" and not isinstance(problem.data, Dataset)
     field = not given and not (flow and not problem.teacher.isotropic)
     runs = not (flow and math.isinf(problem.teacher.alpha))

@@ -40,8 +40,8 @@ class Few(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def few(inputs: Inputs) -> Few:
-    """Return nodes with which sums over all relaxations e^{−μs} are right to `CLOSE`.
+def few(inputs: Inputs, close: float = CLOSE) -> Few:
+    """Return nodes with which sums over all relaxations e^{−μs} are right to `close`.
 
     Examples
     --------
@@ -53,12 +53,12 @@ def few(inputs: Inputs) -> Few:
     """
     mu, w, P = inputs.law(1.0)
     power = P > 0
-    *seen, wrong = gauss(mu, w * mu)
-    *taught, also = gauss(mu[power], P[power])
+    *seen, wrong = gauss(mu, w * mu, close)
+    *taught, also = gauss(mu[power], P[power], close)
     return Few(*seen, *taught, max(wrong, also))
 
 
-def gauss(mu: Array, weight: Array) -> tuple[Array, Array, float]:
+def gauss(mu: Array, weight: Array, close: float) -> tuple[Array, Array, float]:
     """Gauss nodes in log μ of a measure, as many as relaxations need, and the error left."""
     s = np.concatenate([[0.0], np.geomspace(1e-3 / mu[-1], 30 / mu[0], 100)])
 
@@ -71,7 +71,7 @@ def gauss(mu: Array, weight: Array) -> tuple[Array, Array, float]:
         log_mu, by = lanczos(np.log(mu), weight, count)
         nodes = np.exp(log_mu)
         error = float((np.abs(sums(nodes, by) - right) / right[:, :1]).max())
-        if error <= CLOSE:
+        if error <= close:
             return nodes, by, error
     return (mu, weight, 0.0) if mu.size <= MOST else (nodes, by, error)
 

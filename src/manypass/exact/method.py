@@ -32,6 +32,8 @@ CHUNK = 2048  # times solved at once: bounds the memory of long time series
 class Exact:
     """Closed solution for N → ∞ of Adaline and Hebbian learning: no time step, no sampling.
 
+    With fresh examples for ever, `alpha` = inf, also of every other rule (`exact.onepass`).
+
     Parameters
     ----------
     eigenvalues : sequence of float, optional
@@ -106,6 +108,10 @@ class Exact:
         """Why this method cannot serve the problem, or None if it can."""
         if problem.layered:
             return self._refused_layers(problem)
+        if not isinstance(problem.rule, Adaline | Hebbian) and orders.one_pass(problem):
+            from manypass.exact import onepass  # linear rules need nothing of it
+
+            return onepass.refusal(problem)
         if not isinstance(problem.rule, Adaline | Hebbian):
             use = orders.instead(problem, "Exact")
             return (
@@ -203,6 +209,11 @@ class Exact:
 
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state to be had, or None."""
+        if not isinstance(problem.rule, Adaline | Hebbian) and orders.one_pass(problem):
+            return (
+                f"Exact().steady_state() of `alpha` = inf serves Adaline and Hebbian, not `rule` "
+                f"{problem.rule!r}: use method {SIMULATED}, or learning curves up to a late time"
+            )
         return self.refusal(problem) or orders.refusal(problem, "Exact.steady_state")
 
     def solve(
@@ -234,6 +245,15 @@ class Exact:
                     device=self.device,
                 ),
             )
+        if not isinstance(problem.rule, Adaline | Hebbian):
+            from manypass.exact import onepass
+
+            if two_time:
+                raise ValueError(
+                    f"`two_time`: C and G of `alpha` = inf are known for Adaline and Hebbian, not "
+                    f"for `rule` {problem.rule!r}: use method {SIMULATED}"
+                )
+            return results.dataset(problem, self, onepass.curves(problem, t), {"t": t})
         if ordered(problem):
             from manypass.exact.ordered import curves as ordered_curves
 

@@ -17,7 +17,7 @@ from manypass import schedules
 from manypass.cavity import layered_moments as moments
 from manypass.cavity.blocks import Blocks, Normals, quotient, root_of
 from manypass.cavity.grid import at
-from manypass.cavity.online import line_weights
+from manypass.cavity.weights import line_weights
 from manypass.checks import Array
 from manypass.ensemble import Measured
 from manypass.layers.averages import Averages, Fields

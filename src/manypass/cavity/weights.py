@@ -53,9 +53,9 @@ def few(inputs: Inputs, close: float = CLOSE) -> Few:
     """
     mu, w, P = inputs.law(1.0)
     power = P > 0
-    *seen, wrong = gauss(mu, w * mu, close)
-    *taught, also = gauss(mu[power], P[power], close)
-    return Few(*seen, *taught, max(wrong, also))
+    seen, w_mu, wrong = gauss(mu, w * mu, close)
+    taught, P, also = gauss(mu[power], P[power], close)
+    return Few(seen, w_mu, taught, P, max(wrong, also))
 
 
 def gauss(mu: Array, weight: Array, close: float) -> tuple[Array, Array, float]:

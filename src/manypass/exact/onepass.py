@@ -94,7 +94,7 @@ def curves(problem: Problem, t: Array) -> dict[str, Array]:
     out, state, roots = np.full((3, t.size), np.inf), first, np.sqrt(t)
     for low, high in pairwise(stops):
         inside = np.nextafter(np.array([low, high]), [high, low])  # of a schedule that jumps
-        found = scipy.integrate.solve_ivp(
+        found: Any = scipy.integrate.solve_ivp(
             slope, inside, state, "DOP853", dense_output=True, events=lost, rtol=1e-10, atol=1e-13
         )
         here = np.flatnonzero((roots >= low) & (roots <= min(high, found.t[-1] * (1 + 1e-12))))
@@ -128,7 +128,11 @@ def averages(problem: Problem) -> Callable[[float, float], tuple[float, float, f
             return slope, -slope, float(weight @ F**2)
 
         return of_residual
-    both = [(s, edges(lambda x, s=s: force(x, np.full_like(x, s)))) for s in (-1.0, 1.0)]
+
+    def given(label: float) -> Array:
+        return edges(lambda x: force(x, np.full_like(x, label)))
+
+    both = [(label, given(label)) for label in (-1.0, 1.0)]
 
     def of_label(R: float, Q: float) -> tuple[float, float, float]:
         size = math.sqrt(Q) if Q > 0 else 1e-15
@@ -184,7 +188,7 @@ def edges(force: Callable[[Array], Array]) -> Array:
         found.sort()
         jumps = [x for i, x in enumerate(found) if i == 0 or x - found[i - 1] > 1e-8]
     ends = np.unique(np.concatenate(done))
-    return ends[np.append(True, np.diff(ends) > 1e-8)]
+    return np.asarray(ends[np.append(True, np.diff(ends) > 1e-8)])
 
 
 def vectorised(problem: Problem) -> Callable[[Array, Array], Array]:
@@ -198,4 +202,4 @@ def vectorised(problem: Problem) -> Callable[[Array, Array], Array]:
         same = False
     if same:
         return lambda x, target: np.broadcast_to(force(x, target), x.shape)
-    return np.vectorize(force, otypes=[float])  # type: ignore[no-any-return]
+    return np.vectorize(force, otypes=[float])

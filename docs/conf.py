@@ -12,8 +12,6 @@ sys.path.insert(0, str(HERE / "_ext"))
 # Pages call `manypass` as readers do, and find it whatever shell built them.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
-import nbclient  # noqa: E402
-
 import manypass  # noqa: E402
 
 project, author = "manypass", "The manypass developers"
@@ -29,6 +27,7 @@ extensions = [
     "sphinx_copybutton",
     "mathml",
     "evidence",
+    "running",
 ]
 exclude_patterns = ["_ext"]
 html_math_renderer = "mathml"
@@ -80,18 +79,6 @@ html_theme_options = {
         "color-brand-content": "#6cb8e6",
     },
 }
-
-
-def whole_streams(init):
-    """Let what a cell prints be one output; as chunks, or joined by myst_nb, lines are broken."""
-
-    def start(self, *args, **options):
-        init(self, *args, **{"coalesce_streams": True, **options})
-
-    return start
-
-
-nbclient.NotebookClient.__init__ = whole_streams(nbclient.NotebookClient.__init__)
 
 
 def plain_bars(app, what, name, obj, options, lines):

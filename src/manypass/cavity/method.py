@@ -267,7 +267,8 @@ class DMFT:
         dt, samples = self._step(problem), self.samples or SAMPLES
         jump = jumps(problem.rule, problem.data.task)  # then the order of the step is not quite 2
         if rtol is not None:
-            samples = POPULATIONS * max(FIRST, make_plan(problem, t, names, finish, dt).least)
+            first = make_plan(problem, t, names, finish, dt)
+            samples = POPULATIONS * max(FIRST * first.units, first.least)
         found: Measured = {}
         for _ in range(ROUNDS):
             try:
@@ -322,6 +323,8 @@ class DMFT:
         runs = shown(done, POPULATIONS, progress, "mean field", "population")
 
         overfit = plan.cells / size if plan.grid.ends.size and not problem.batch_share else 0.0
+        if problem.layered:  # every unit has its own normals, and no mean over fresh ones
+            overfit = plan.units * plan.cells / size
 
         def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
             found = summary(so_far, sizes, floors, kind, overfit, nodes)

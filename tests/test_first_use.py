@@ -214,7 +214,7 @@ def test_odd_values_are_refused_by_name(name, asked, odd):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("solve --alpha 1 --rate 1 --times -1,1", "one that begins with - is written --times=-1"),
+        ("solve --alpha 1 --rate 1 --times -1,1", "--times must lie from 0 to 1e+12"),
         ("advise --alpha 1.2", "got Teacher(alpha=1.2, task='classification', noise=0.0, inputs="),
         ("solve --data . --target y --rate 1", "--data must end in .csv"),
         ("solve --data folder.csv --target y --rate 1", "no file 'folder.csv': it is a folder"),
@@ -238,3 +238,35 @@ def test_what_is_allowed_is_all_told():
     with pytest.raises(ValueError, match="`power` must be numbers from 0 to 1e12, not all of them"):
         mp.Eigenvalues([1, 2, 3], [0, 0, 0])
     assert mp.Teacher(np.float32("inf")) == mp.Teacher(float("inf"))
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ("data = 3\n[sweep]\nrate = [1]", "`data` must be a table with `alpha`, got 3"),
+        ('data = "a"\n[sweep]\nrate = [1]', "`data` must be a table with `alpha`, got 'a'"),
+        (
+            "data = { alpha = 1 }\n[sweep]\ndecay = { from = 1, to = inf, count = 2 }",
+            "`decay` needs finite numbers",
+        ),
+    ],
+)
+def test_odd_plans_are_one_line(tmp_path, capsys, plan, said):
+    path = tmp_path / "plan.toml"
+    path.write_text(f'rule = "adaline"\nrate = 1\n{plan}\n')
+    with pytest.raises(SystemExit) as ended:
+        main(["sweep", str(path)])
+    told = capsys.readouterr().err
+    assert (ended.value.code, told.count("\n")) == (2, 1)
+    assert said.replace("`", "") in told.replace("`", "").replace("--", "")
+
+
+def test_a_negative_overlap_is_no_flag(capsys):
+    main(["solve", "--alpha", "1", "--rate", "1", "--times", "0,1", "--start", "-0.5,1"])
+    assert "-0.5" in capsys.readouterr().out
+
+
+def test_a_folder_is_no_result(tmp_path):
+    (tmp_path / "x.nc").mkdir()
+    with pytest.raises(ValueError, match="is a folder, not a file of a result"):
+        mp.load(tmp_path / "x.nc")

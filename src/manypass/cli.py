@@ -47,16 +47,25 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with code 2."""
-        if found := re.fullmatch(r"argument (--\S+): expected one argument", message):
-            message += f": one that begins with - is written {found[1]}=-1"
         fail(message)
+
+
+def _joined(argv: Sequence[str]) -> list[str]:
+    """Join a flag and values that begin with a minus: argparse takes -0.5,1 for another flag."""
+    words: list[str] = []
+    for word in argv:
+        if re.match(r"-[\d.]", word) and words and re.fullmatch(r"--[\w-]+", words[-1]):
+            words[-1] += f"={word}"
+        else:
+            words.append(word)
+    return words
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command."""
     arguments = argparse.Namespace()
     try:
-        arguments = parser().parse_args(argv)
+        arguments = parser().parse_args(_joined(sys.argv[1:] if argv is None else argv))
         with warnings.catch_warnings():
             warnings.showwarning = partial(_say, warnings.showwarning, arguments)
             arguments.run(arguments)

@@ -175,6 +175,8 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     True
     """
     suffix = files.suffix(path, FORMATS)
+    if Path(path).is_dir():
+        raise ValueError(f"`path` {str(path)!r} is a folder, not a file of a result")
     try:
         if suffix == ".nc":
             result = xr.load_dataset(path, engine="h5netcdf")

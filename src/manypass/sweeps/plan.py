@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from manypass import rules
+from manypass import checks, rules
 from manypass.files import missing
 from manypass.flags import MOST_TIMES, PLAN_KEYS, make_method, make_problem, read_times
 from manypass.problem import TEACHER_FIELDS
@@ -58,8 +59,9 @@ def read_plan(path: str | Path) -> Plan:
 
 def _filled(entries: dict[str, Any], axes: dict[Any, list[Any]]) -> dict[str, Any]:
     """Let the first value of a swept field stand where the problem itself leaves it out."""
-    data = dict(entries.get("data", {}))
-    filled = dict(entries)
+    if not isinstance(entries.get("data", {}), dict):
+        return entries  # which has no fields to fill in: making the problem says so
+    data, filled = dict(entries.get("data", {})), dict(entries)
     for names, steps in axes.items():
         first = [(names, steps[0])] if isinstance(names, str) else zip(names, steps[0], strict=True)
         for name, value in first:
@@ -103,10 +105,11 @@ def _values(name: str, entry: Any) -> list[Any]:
     if unknown or scale not in SCALES:
         raise ValueError(f"`{name}` has from, to, count and scale = 'linear' or 'log': {entry!r}")
     first, last, count = entry["from"], entry["to"], entry["count"]
-    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (first, last))
+    numbers = all(checks.is_real(x) and math.isfinite(x) for x in (first, last))
     if not numbers or not isinstance(count, int) or not 1 <= count <= MOST_TIMES:
         raise ValueError(
-            f"`{name}` needs numbers from and to, and a whole count up to {MOST_TIMES}: {entry!r}"
+            f"`{name}` needs finite numbers from and to, and a whole count up to {MOST_TIMES}: "
+            f"{entry!r}"
         )
     if scale == "log" and min(first, last) <= 0:
         raise ValueError(f"`{name}` needs from and to above 0 on a log scale: {entry!r}")

@@ -344,7 +344,7 @@ BAD = [
     (["solve", *FLAGS, "--method", "simulation", "--response"], "add --two-time"),
     (["solve", *FLAGS, "--settle", "5"], "unrecognized arguments: --settle"),
     (["steady", *FLAGS, "--rate", "1e-9", "--samples", "10"], "cannot be sampled"),
-    (["reproduce", "9"], "`figures` must be among 1, 2, 3, 4, 5, 6, got 9"),
+    (["reproduce", "9"], "`figures` must be among 1, 2, 3, 4, 5, 6, 7, 8, got 9"),
     (["frobnicate"], "invalid choice: 'frobnicate'"),
     ([], "the following arguments are required: COMMAND"),
 ]

@@ -143,6 +143,6 @@ def test_divergence_is_told():
 
 def test_the_same_seed_gives_the_same_numbers():
     problem = problems.problem(problems.EVERY["committee-second"])
-    one, two = (mp.solve(problem, [0.5], mp.DMFT(samples=1_600, threads=k, dt=0.2)) for k in (1, 2))
+    one, two = (mp.solve(problem, [0.5], mp.DMFT(samples=3_200, threads=k, dt=0.2)) for k in (1, 2))
     assert one.equals(two)
     assert one.a.dims == ("t", "unit")

@@ -13,6 +13,7 @@ from every_rule import RULES
 
 import manypass as mp
 from manypass import verbs
+from manypass.cavity.settling import warn_of
 from manypass.cavity.stationary import Stationary
 from manypass.cli import main
 from manypass.exact import training_error
@@ -149,15 +150,16 @@ def test_poles_that_meet_are_not_stable_and_nothing_is_said_of_it():
     assert not state.stable
 
 
-def test_accuracy_that_is_not_reached_names_the_curve():
+def test_an_overlap_is_known_beside_the_length_of_the_weights():
     noisy = mp.Problem(mp.Teacher(0.5, noise=3.0), mp.Adatron(kappa=1.0), rate=1.0, decay=0.1)
-    with pytest.warns(
-        UserWarning,
-        match=r"`rtol` = 0.01 is not reached: the error of R is 0\.\d+, its largest value 0\.1\d*: "
-        r"take a smaller `rtol`",
-    ):
-        found = mp.solve(noisy, [1.0, 2.0, 4.0])
+    found = mp.solve(noisy, [1.0, 2.0, 4.0])
     assert 0.01 * found.R.max() < found.R_se.max() < 0.01 * np.sqrt(found.Q.max())
+    values = {name: np.ones(1) for name in ("R", "Q", "F2", "Et", "Eg")}
+    errors = {f"{name}_se": np.full(1, 0.001) for name in values}
+    with pytest.warns(
+        UserWarning, match=r"the error of F2 is 0\.02, its largest value 1: try more"
+    ):
+        warn_of(values | errors | {"F2_se": np.full(1, 0.02)}, "regression", 0.01, "try more", 1)
 
 
 def test_a_start_in_a_file_is_a_table():

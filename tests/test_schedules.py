@@ -150,7 +150,7 @@ def test_the_command_line_takes_schedules_and_starts(capsys):
     assert float(row[2]) == pytest.approx(float(found.Q[0]), rel=1e-5)
     for flags, said in (
         ("--rate cosin:1", "--rate must be a number, or steps:"),
-        ("--rate 1 --start 1", "--start: must be two numbers R,Q, got '1'"),
+        ("--rate 1 --start 1", "--start: must be two numbers R,Q, or two tables R/Q, got '1'"),
         ("--rate 1 --momentum 2", "--momentum must be a number from 0 to 0.999"),
     ):
         with pytest.raises(SystemExit) as stop:

@@ -249,7 +249,10 @@ def test_schedules_starts_and_momentum_are_swept(threads, tmp_path):
             lambda: mp.Grid(PROBLEM, rate=["inverse:1:2:1", mp.schedules.InverseTime(1, 2)]),
             "`rate` must not repeat a value",
         ),
-        (lambda: mp.Grid(PROBLEM, foo=[1]), "`foo` cannot be swept: choose from accuracy, alpha"),
+        (
+            lambda: mp.Grid(PROBLEM, foo=[1]),
+            "`foo` cannot be swept: choose from accuracy, activation, alpha",
+        ),
         (lambda: mp.Grid(PROBLEM, kappa=[1]), "`kappa` cannot be swept: choose from"),
         (lambda: mp.Grid(PROBLEM, mode=["on"]), "`mode` must be one of"),
         (lambda: mp.Grid(PROBLEM, rule=["adaline"]), "`rule` must be a rule such as"),

@@ -216,7 +216,10 @@ def _recommended(problem: Problem, method: str, answer: str) -> bool:
     """Whether a method serves both the order and the rule."""
     given, linear = isinstance(problem.data, Dataset), isinstance(problem.rule, Adaline | Hebbian)
     exact = linear and not approximate(problem) and not fixed_inputs(problem)
-    exact |= one_pass(problem) and answer != "steady_state"
+    if one_pass(problem) and not linear:
+        from manypass.exact import onepass  # only where it is asked for
+
+        exact = answer != "steady_state" and onepass.refusal(problem) is None
     flow = problem.mode == "batch" and not isinstance(problem.data, Dataset)
     field = not given and not (flow and not problem.teacher.isotropic)
     runs = not (flow and math.isinf(problem.teacher.alpha))

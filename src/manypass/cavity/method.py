@@ -65,9 +65,8 @@ class DMFT:
         the result tells.
     rtol : float, optional
         Instead of dt and samples: choose them such that the error of every curve is below this
-        fraction of the curve's largest value (of error rates: of ½; of R: of √Q, and a warning
-        tells if R itself is so small that more is needed). The default, 0.01, if none of the
-        three is given.
+        fraction of the curve's largest value (of error rates: of ½; of R: of √Q). A warning names
+        the curve that is not known so well. The default, 0.01, if none of the three is given.
     memory : float
         The most memory to take, in GB.
     threads : int, optional

@@ -46,8 +46,9 @@ def residual(problem: Problem) -> bool:
 
 def refusal(problem: Problem) -> str | None:
     """Why one pass of this problem is not served, or None."""
+    if problem.mode == "batch":
+        return "`mode` = 'batch' needs a training set: `alpha` = inf has fresh examples only"
     for name, wrong in (
-        ("mode", problem.mode != "online"),
         ("sequence", problem.sequence != "replacement"),
         ("batch_share", problem.batch_share > 0),
     ):

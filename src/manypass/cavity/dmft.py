@@ -19,12 +19,10 @@ ROUNDING = 1e-7  # of single precision
 SPLIT = 4  # of them are also run as halves, to see the bias of a finite population
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
 STEP_LEFT = {"smooth": 1.0, "jumps": 1.5}
-# In epochs, where the same examples are learned again in step with each other: the bias of a
-# population is up to this share of (cells of the past)/(examples), and halves do not show it all.
+# In epochs, where the same examples are learned again in step with each other, and with correlated
+# inputs, where more is known of every push than h has shown: the bias of a population is up to
+# this share of (cells of the past)/(examples), and halves do not show it all.
 OVERFIT = 0.1
-# With correlated inputs, cells of the past that hold several steps leave up to this share of a
-# curve (tables of four problems: 1.8 to 3 % of F2 at t = 20); no finer step shows or mends it.
-IN_CELLS = 0.02
 FAR = 15.0  # and more where the correction is large, in units of its share in the curve
 
 
@@ -58,7 +56,6 @@ def summary(
     kind: str,
     overfit: float = 0.0,
     nodes: float = 0.0,
-    in_cells: Array | float = 0.0,
 ) -> Measured:
     """Means with `_se`, and the largest share of each error in it.
 
@@ -66,7 +63,7 @@ def summary(
     is left of the step error, and the population's bias. Shares are relative to the largest value
     of a curve, or to what is given as the `least` that matters; `floors` are what a sampling error
     cannot be below, `overfit` cells per example where they are learned in epochs, `nodes` what few
-    eigenvalues for many are off, `in_cells` the share of the past that is in cells of many steps.
+    eigenvalues for many are off.
     """
     average, steps, biases = Average(), Average(), Average()
     for values, moved, bias in samples:
@@ -94,11 +91,7 @@ def summary(
                 np.where(step[name] == 0, 0.0, OVERFIT * overfit * sizes[name]),
             ),
         }
-        size = np.abs(np.where(np.isfinite(out[name]), out[name], 0.0))
-        if name == "Et" and "Et" in least:  # a tail: d ln E ≈ 2 ln(½/E) d ln σ
-            size = size * (1 + 2 * np.log(np.maximum(0.5 / np.maximum(size, 1e-300), 1.0)))
-        beyond = IN_CELLS * (size.T * in_cells).T
-        out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()) + beyond**2)
+        out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()))
         if name not in ("C", "G"):
             for key, part in parts.items():
                 budget[key] = max(budget[key], _largest(part) / sizes[name])

@@ -282,10 +282,7 @@ class DMFT:
             reached = math.sqrt(sum(e**2 for e in errors.values()))
             if rtol is None or reached <= rtol:
                 if rtol is not None:
-                    way = "take a smaller `rtol`"
-                    if not problem.teacher.isotropic:
-                        way = "at late times correlated `inputs` are known to some 2 % only"
-                    warn_of(found, problem.data.task, rtol, way, 5)
+                    warn_of(found, problem.data.task, rtol, "take a smaller `rtol`", 5)
                 return found, how
             # Shares of the error that leave room for each other; far ones are not to be trusted.
             chance = math.hypot(errors["sampling"], errors["population"]) / (0.75 * rtol)
@@ -322,15 +319,16 @@ class DMFT:
         sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
         floors = {"Et": 1 / samples} if classes else {}  # one example more or less
         nodes = few(problem.teacher.inputs).error
-        in_cells = 0.0 if problem.teacher.isotropic else plan.in_cells(dt)
         runs = shown(done, POPULATIONS, progress, "mean field", "population")
 
-        overfit = plan.cells / size if plan.grid.ends.size and not problem.batch_share else 0.0
+        in_epochs = plan.grid.ends.size and not problem.batch_share
+        learned_by_heart = in_epochs or not problem.teacher.isotropic
+        overfit = plan.cells / size if learned_by_heart else 0.0
         if problem.layered:  # every unit has its own normals, and no mean over fresh ones
             overfit = plan.units * plan.cells / size
 
         def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
-            found = summary(so_far, sizes, floors, kind, overfit, nodes, in_cells)
+            found = summary(so_far, sizes, floors, kind, overfit, nodes)
             how = {"dt": dt, "samples": size * len(so_far)}
             return found, how | {"errors": json.dumps(found["budget"])}
 

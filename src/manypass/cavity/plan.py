@@ -113,10 +113,6 @@ class Plan:
         steps = self.grid.t.size
         return min(steps, int(self.widest * math.log2(steps)) + self.grid.longest)
 
-    def in_cells(self, dt: float) -> Array:
-        """Share of the past, at every time, that is in cells of more than one step."""
-        return np.asarray(np.maximum(1 - self.widest * dt / np.maximum(self.t, 1e-300), 0.0))
-
     @property
     def least(self) -> int:
         """Examples without which a population says nothing: some for each cell of the past."""

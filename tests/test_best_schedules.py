@@ -154,6 +154,7 @@ def test_members_have_their_mean():
         np.testing.assert_allclose(schedules.at(rate, t).mean(), 0.7, rtol=5e-3, err_msg=name)
 
 
+@pytest.mark.physics
 def test_the_best_schedule_of_a_teacher():
     teacher = mp.Teacher(alpha=1.2, task="regression", noise=0.5)
     problem = mp.Problem(teacher, mp.Adaline(), rate=1.0, decay=0.1)

@@ -141,6 +141,7 @@ def test_steady_training_error_equals_simulation():
     )
 
 
+@pytest.mark.physics
 def test_batch_limit_of_the_sampled_training_error():
     """Small v at fixed vt: many small boosts are the drift of batch learning, up to O(v)."""
     large, small = (

@@ -184,6 +184,7 @@ def test_one_pass_without_units_is_adaline():
     np.testing.assert_allclose(two.F2, total * one.F2, rtol=1e-7)
 
 
+@pytest.mark.physics
 def test_responses_and_correlations_of_one_pass_are_those_of_networks():
     times = [0.5, 1.0, 2.0]
     theory = mp.solve(varied(), times, two_time=True)

@@ -103,11 +103,11 @@ def test_tables(name):
 
 @pytest.mark.physics
 def test_all_tables():
-    """Fifteen problems up to t = 20 within 1 %: z-scores are those of their errors."""
+    """Problems up to t = 20 within 1 %: z-scores are those of their errors."""
     every = []
     for name in problems.COMMITTEES:
         table = Table(name)
-        if table.problem.sequence == "fixed":
+        if table.problem.sequence == "fixed" or table.problem.rule.hidden > 2:  # not served; long
             continue
         found = mp.solve(table.problem, table.times, mp.DMFT())
         names = ("R", "Q", "F2", "Et", "Eg", *["a"] * (table.problem.rule.second_rate > 0))
@@ -119,6 +119,7 @@ def test_all_tables():
     assert np.mean(np.abs(z) < 2) > 0.9
 
 
+@pytest.mark.physics
 def test_one_pass_of_any_activation_is_that_of_networks():
     start = mp.Start(R=0.2 * np.eye(2), Q=0.25 * np.eye(2))
     data = mp.Teacher(math.inf, "regression", 0.1, hidden=2)

@@ -344,6 +344,7 @@ def test_gradient_flow_of_a_force_that_is_steep():
     assert float(theory.Q_se.max()) < 0.0101 * float(theory.Q.max())
 
 
+@pytest.mark.physics
 def test_heat_in_batch_mode():
     """Hardly any sampling error here: the step has to answer for itself."""
     data = mp.Teacher(alpha=0.5, task="regression", noise=0.5)

@@ -13,7 +13,7 @@ from manypass import inputs
 from manypass.cavity.weights import few
 
 BLOCKS, LAW = inputs.Blocks([0.3, 2.5], [3, 1]), inputs.PowerLaw(1.2, 1.4, 0.02)
-FEW = ("blocks-logistic-heat", "powerlaw-adatron", "powerlaw-logistic", "blocks-perceptron-fast")
+FEW = ("blocks-logistic-heat", "powerlaw-adatron", "blocks-perceptron-fast")
 
 
 def linear(given, alpha, **changes):

@@ -8,7 +8,10 @@ import manypass as mp
 
 NONLINEAR = ("adatron", "perceptron", "logistic", "huber")
 QUANTITIES = ("R", "Q", "F2", "Et")
-FEW = ("reshuffled-perceptron-noisy", "fixed-adatron-no-decay")
+FEW = (
+    "reshuffled-perceptron-noisy",
+    pytest.param("fixed-adatron-no-decay", marks=pytest.mark.physics),
+)
 
 
 def scores(name, method):

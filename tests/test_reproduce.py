@@ -100,6 +100,7 @@ def test_there_is_a_line_at_every_symbol_of_figure_7(quick):
         assert set(parts[name].arguments[axis]) <= set(line.arguments[axis])
 
 
+@pytest.mark.physics
 def test_figure_7_says_what_it_finds(tmp_path, monkeypatch):
     """One law and one size: symbols agree, and exponents are those of scaling laws."""
     monkeypatch.setattr(figure7, "DATA", {1.0: figure7.DATA[1.0]})

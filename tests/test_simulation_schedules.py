@@ -207,6 +207,7 @@ def test_gradient_flow_follows_its_schedules(data, schedule):
             assert_allclose(net.J, expected, atol=1e-4 * np.abs(expected).max())
 
 
+@pytest.mark.physics
 def test_gradient_flow_of_a_force_without_slope_follows_the_rate():
     """Hebbian learning: J(t) = ∫v dt times one vector, however fast v changes."""
     sample = sampled(problem(rule=mp.Hebbian(), rate=schedules.Cosine(1.0, 0.0, 8.0), decay=0.0))

@@ -89,6 +89,7 @@ def test_second_order_in_the_step():
     assert slope > 1.7
 
 
+@pytest.mark.physics
 def test_correlation_and_response_are_those_of_the_exact_theory():
     lag = np.linspace(0, 4, 9)
     late = 60 + lag
@@ -147,6 +148,7 @@ def test_batch_learning_is_the_limit_of_small_rates():
         assert abs(float(slow[name] - batch[name])) < float(tolerance), name
 
 
+@pytest.mark.physics
 def test_the_examples_of_a_steady_state():
     seen = mp.activations(ADATRON, "steady", samples=8_000, source=mp.DMFT(samples=4096, seed=2))
     found = mp.steady_state(ADATRON, mp.DMFT(samples=4096, seed=3))

@@ -410,6 +410,7 @@ def test_a_symmetric_start_never_specialises_and_says_so():
         mp.solve(PROBLEM.replace(alpha=math.inf), [1.0])
 
 
+@pytest.mark.physics
 def test_the_plateau_ends_later_in_larger_networks():
     """By τ/2 log n: a tenth of the asymmetry takes as much longer from n to 100 n as to 10⁴ n."""
     problem, t = PROBLEM.replace(alpha=math.inf, rate=2.0), np.linspace(0, 200, 101)

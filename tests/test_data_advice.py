@@ -137,6 +137,7 @@ def held_out(objective):
     return mp.advise(problem, passes=1, holdout=0.3, seed=4, objective=objective)
 
 
+@pytest.mark.physics
 def test_a_part_is_held_out_and_for_regression_both_objectives_are_one(tmp_path):
     found, other = held_out("F2_test"), held_out("Eg")
     np.testing.assert_array_equal(found.rate, other.rate)

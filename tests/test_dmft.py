@@ -390,6 +390,7 @@ def test_the_first_population_that_diverges_ends_a_run(monkeypatch):
     assert len(made) <= 3  # one that is looked at, and those that were under way
 
 
+@pytest.mark.physics
 def test_a_set_that_is_learned_to_the_last_example_pushes_no_more():
     """Perceptron, few examples: F2 falls to zero, and weights stay; N = 400, 400 networks."""
     problem = mp.Problem(mp.Teacher(alpha=0.3), mp.Perceptron(), rate=0.3)

@@ -282,6 +282,7 @@ def test_a_repeated_order_grows_as_its_product_of_steps():
     assert np.sqrt(Q[1] / Q[0]) == pytest.approx(np.mean(radii), rel=0.1)
 
 
+@pytest.mark.physics
 def test_what_diverges_ends_as_inf():
     for order in ORDERS:
         found = curves(REGRESSION.replace(rate=9.0, **order), 0.6 * np.array([1.0, 2.0, 25.0]))

@@ -473,6 +473,7 @@ def test_a_data_set_that_is_not_learned_yet_is_told():
         mp.steady_state(problem, mp.Simulation(samples=20))
 
 
+@pytest.mark.physics
 def test_settled_networks_are_not_said_to_move():
     for seed in range(40):
         mp.steady_state(PROBLEM, mp.Simulation(n=20, samples=3 + seed, seed=seed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +10,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import card, checks, memory, orders, results, spectrum
+from manypass import card, checks, memory, results, spectrum
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
+from manypass.exact import refusals
 from manypass.exact.course import Course
 from manypass.exact.modes import Modes, State, linear_modes
+from manypass.exact.refusals import SIMULATED
 from manypass.exact.steady import check_steady, critical_rate, ordered, stationary
 from manypass.exact.training_error import closed_training_error
 from manypass.exact.two_time import correlation, response
@@ -24,7 +25,6 @@ from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
 
-SIMULATED = "Simulation(n=500, samples=100)"
 CHUNK = 2048  # times solved at once: bounds the memory of long time series
 
 
@@ -106,115 +106,11 @@ class Exact:
 
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""
-        if problem.layered:
-            return self._refused_layers(problem)
-        if not isinstance(problem.rule, Adaline | Hebbian) and orders.one_pass(problem):
-            from manypass.exact import onepass  # linear rules need nothing of it
-
-            return onepass.refusal(problem)
-        if not isinstance(problem.rule, Adaline | Hebbian):
-            use = orders.instead(problem, "Exact")
-            return (
-                f"Exact() serves the linear rules Adaline and Hebbian, not `rule` "
-                f"{problem.rule!r}" + (f": use method {use}" if use else ", and no other does")
-            )
-        if reason := orders.refusal(problem, "Exact"):
-            if isinstance(problem.data, Dataset) and problem.sequence == "fixed":
-                near = (
-                    "squared errors were within 0.5 % of 'reshuffled' at p/N = 14 to 33, not at 1"
-                )
-                return reason.replace(": use", f" ({near}): use")
-            return reason
-        if isinstance(problem.data, Dataset):
-            for name, value in (("eigenvalues", self.eigenvalues), ("samples", self.samples)):
-                if value:
-                    return (
-                        f"`{name}` is of no use to a Dataset: it has its own, and samples nothing"
-                    )
-            if problem.sequence == "reshuffled" and (self.diagonal or self.device == "cuda"):
-                name = "diagonal" if self.diagonal else "device"
-                return f"`{name}` is for `sequence` = 'replacement': leave it out"
-            if problem.sequence == "reshuffled" and problem.batch_size > 1:
-                return (
-                    f"Exact() does not serve `batch_size` = {problem.batch_size} with `sequence` = "
-                    f"'reshuffled' on a Dataset: use method Simulation(samples=100)"
-                )
-        elif self.diagonal:
-            return (
-                "`diagonal` approximates the theory of a Dataset; a Teacher's needs no such thing"
-            )
-        if not isinstance(problem.data, Dataset) and (reason := self._refused_inputs(problem)):
-            return reason
-        moves = problem.scheduled or problem.start is not None
-        online = problem.mode == "online" and problem.data.task == "classification"
-        if moves and online and isinstance(problem.rule, Adaline) and self._sampling()["samples"]:
-            name = "samples" if self.samples else "accuracy"
-            return (
-                f"`{name}` of Exact() samples Et at a constant rate from J = 0: leave it out, or "
-                f"use method DMFT()"
-            )
-        if self.eigenvalues is not None and ordered(problem):
-            return (
-                f"`eigenvalues` tell nothing about sequence={problem.sequence!r} with batch_share="
-                f"{problem.batch_share:g}: they serve examples drawn one by one with replacement"
-            )
-        if self.eigenvalues is not None and isinstance(problem.rule, Hebbian):
-            return "`eigenvalues` are of no use to Hebbian learning: its force does not depend on x"
-        if self.device == "cpu":
-            return None
-        from manypass.data.solution import refused_by_card  # a Teacher needs nothing of it
-
-        return refused_by_card(problem)
-
-    def _refused_inputs(self, problem: Problem) -> str | None:
-        """Why correlated inputs, or fresh ones for ever, cannot be served with the rest."""
-        if problem.teacher.isotropic and math.isfinite(problem.teacher.alpha):
-            return None
-        if self.eigenvalues is not None:
-            return "`eigenvalues` are for uncorrelated inputs of a finite `alpha`: leave them out"
-        linear = isinstance(problem.rule, Adaline)
-        if orders.fixed_inputs(problem):
-            return (
-                f"Exact() serves correlated `inputs` drawn with replacement and in reshuffled "
-                f"epochs, not `sequence` = 'fixed': use method {SIMULATED}"
-            )
-        sampled = linear and problem.data.task == "classification" and self._sampling()["samples"]
-        if sampled and ordered(problem):
-            name = "samples" if self.samples else "accuracy"
-            return (
-                f"`{name}` of Exact() samples Et of correlated `inputs` only where they are drawn "
-                f"one by one with replacement: leave it out, or use method {SIMULATED}"
-            )
-        return None
-
-    def _refused_layers(self, problem: Problem) -> str | None:
-        """Why a Committee cannot be served: one pass is closed, for erf and linear units."""
-        from manypass.layers.averages import closed
-        from manypass.layers.net import Net
-
-        if math.isfinite(problem.data.alpha):
-            wrong = f"`alpha` = {problem.data.alpha:g}"
-        elif not closed(Net.of(problem)):
-            task = problem.data.task
-            wrong = f"`task` = {task!r}" if task == "classification" else f"`rule` {problem.rule!r}"
-        else:
-            given = {"eigenvalues": self.eigenvalues, "samples": self.samples}
-            given |= {"diagonal": self.diagonal, "device": self.device != "cpu"}
-            name = next((name for name, value in given.items() if value), None)
-            return None if name is None else f"`{name}` is of no use to a Committee: leave it out"
-        return (
-            f"Exact() of a Committee is one pass, `alpha` = inf, of erf or linear units in "
-            f"regression, not {wrong}: use method DMFT() or Simulation(n=500, samples=100)"
-        )
+        return refusals.refusal(self, problem)
 
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state to be had, or None."""
-        if not isinstance(problem.rule, Adaline | Hebbian) and orders.one_pass(problem):
-            return (
-                f"Exact().steady_state() of `alpha` = inf serves Adaline and Hebbian, not `rule` "
-                f"{problem.rule!r}: use method {SIMULATED}, or learning curves up to a late time"
-            )
-        return self.refusal(problem) or orders.refusal(problem, "Exact.steady_state")
+        return refusals.steady_refusal(self, problem)
 
     def solve(
         self, problem: Problem, t: Array, *, two_time: bool, progress: Progress

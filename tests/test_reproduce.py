@@ -88,11 +88,13 @@ def test_figure_6_tells_the_orders_apart(tmp_path, monkeypatch):
         assert min(late, key=lambda other: abs(float(late[other] - runs.F2))) == order
 
 
-@pytest.mark.parametrize("quick", [False, True])
-def test_there_is_a_line_at_every_symbol_of_figure_7(quick):
-    parts = {part.name: part for part in FIGURES[7].parts(Scale(0, quick))}
+@pytest.mark.parametrize(
+    ("figure", "quick", "expected"), [(7, False, 9), (7, True, 6), (8, False, 6), (8, True, 3)]
+)
+def test_there_is_a_line_at_every_symbol(figure, quick, expected):
+    parts = {part.name: part for part in FIGURES[figure].parts(Scale(0, quick))}
     simulated = [name for name in parts if "simulation" in name]
-    assert len(simulated) == 6 if quick else 9
+    assert len(simulated) == expected
     for name in simulated:
         line = parts[f"theory-{name.split('simulation-')[1]}"]
         assert line.problem == parts[name].problem
@@ -251,14 +253,3 @@ def test_a_file_is_no_folder_to_write_to(tmp_path, capsys):
         main(["reproduce", "2", "--quick", "--out", str(tmp_path / "a")])
     assert stop.value.code == 2
     assert "--out must be a folder, got the file" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("quick", [False, True])
-def test_there_is_a_line_at_every_symbol_of_figure_8(quick):
-    parts = {part.name: part for part in FIGURES[8].parts(Scale(0, quick))}
-    simulated = [name for name in parts if "simulation" in name]
-    assert len(simulated) == 3 if quick else 6
-    for name in simulated:
-        line = parts[f"theory-{name.split('simulation-')[1]}"]
-        assert line.problem == parts[name].problem
-        assert set(parts[name].arguments["times"]) <= set(line.arguments["times"])

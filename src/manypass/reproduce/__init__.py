@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import matplotlib as mpl
 import xarray as xr
 
 from manypass import files, notebooks, plot
-from manypass.reproduce import (
-    figure1,
-    figure2,
-    figure3,
-    figure4,
-    figure5,
-    figure6,
-    figure7,
-    figure8,
-)
 from manypass.reproduce.parts import Part, Parts, Scale
 from manypass.reproduce.report import Chapter, write_report
 from manypass.reproduce.style import LOOK
 
-MODULES: tuple[ModuleType, ...] = (
-    figure1,
-    figure2,
-    figure3,
-    figure4,
-    figure5,
-    figure6,
-    figure7,
-    figure8,
-)
-FIGURES = dict(enumerate(MODULES, 1))
+FIGURES = {n: import_module(f"{__name__}.figure{n}") for n in range(1, 9)}
 
 
 def reproduce(

@@ -29,6 +29,28 @@ DIFFERENCE = njit(nogil=True, error_model="numpy")(central_difference)
 
 
 @njit(**FAST)
+def moved(J, step, here, then):  # type: ignore[no-untyped-def]
+    """J ← J + step ξ; returns J·ξ' of the next example, so that every weight is touched once."""
+    dot = J[0] * 0
+    for j in range(J.size):
+        k = J[j] + step * here[j]
+        J[j] = k
+        dot += k * then[j]
+    return dot
+
+
+@njit(**FAST)
+def shaken(J, step, here, then, offset, kick, noise):  # type: ignore[no-untyped-def]
+    """J ← J + step ξ ± kick η as `moved`, η from |offset| on in a pool, with the offset's sign."""
+    dot, kick, kicks = J[0] * 0, kick * np.sign(offset), noise[abs(offset) :]
+    for j in range(J.size):
+        k = J[j] + step * here[j] + kick * kicks[j]
+        J[j] = k
+        dot += k * then[j]
+    return dot
+
+
+@njit(**FAST)
 def learn(force, parameters, J, X, targets, sequence, rates, keeps, limit, noise, offsets, total):  # type: ignore[no-untyped-def]
     """J ← keep J + rate F(x, ỹ) ξ + noise, for each example of the sequence in turn.
 
@@ -53,19 +75,10 @@ def learn(force, parameters, J, X, targets, sequence, rates, keeps, limit, noise
         scale *= keeps[now]
         step = zero + rates[now] * F / scale
         here, then = X[sequence[s]], X[sequence[min(s + 1, sequence.size - 1)]]
-        dot = zero
         if noise.size:
-            kicks = noise[abs(offsets[s]) :]
-            kick = zero + np.sign(offsets[s]) / scale
-            for j in range(n):
-                k = J[j] + step * here[j] + kick * kicks[j]
-                J[j] = k
-                dot += k * then[j]
+            dot = shaken(J, step, here, then, offsets[s], zero + 1 / scale, noise)
         else:
-            for j in range(n):
-                k = J[j] + step * here[j]
-                J[j] = k
-                dot += k * then[j]
+            dot = moved(J, step, here, then)
         if total.size:
             for j in range(n):
                 total[j] += scale * J[j]

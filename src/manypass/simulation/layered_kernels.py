@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from manypass.cavity.moments import FAST
 from manypass.compiling import njit
 from manypass.layers.errors import compiled
+from manypass.simulation.kernels import FAST, moved, shaken
 
 
 @njit(**FAST)
@@ -48,20 +48,12 @@ def learn(J, a, X, targets, sequence, rates, keeps, second, kind, limit, noise, 
         scale *= keeps[now]
         for k in range(K):
             a[k] += second * left * g[k]
-            step, dot, w = zero + rates[now] * F[k] / scale, zero, J[k]
+            step = zero + rates[now] * F[k] / scale
             if noise.size:
-                kicks = noise[abs(offsets[s, k]) :]
-                kick = zero + np.sign(offsets[s, k]) / scale
-                for j in range(n):
-                    u = w[j] + step * here[j] + kick * kicks[j]
-                    w[j] = u
-                    dot += u * then[j]
+                kick = zero + 1 / scale
+                dots[k] = shaken(J[k], step, here, then, offsets[s, k], kick, noise)
             else:
-                for j in range(n):
-                    u = w[j] + step * here[j]
-                    w[j] = u
-                    dot += u * then[j]
-            dots[k] = dot
+                dots[k] = moved(J[k], step, here, then)
         if scale < 1e-9:
             J *= zero + scale
             dots *= scale

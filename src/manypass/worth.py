@@ -113,18 +113,21 @@ NAMES = {
 
 def worth(fresh: Problem, errors: Array, alpha: float) -> Array:
     """Return when fresh examples first reach the errors, over α."""
+    from scipy.optimize import elementwise  # scipy does not open this room by itself
+
     t = np.geomspace(1e-4 * alpha, MOST * alpha, POINTS)
     Eg = verbs.solve(fresh, t, "exact").Eg.values
 
-    def apart(log_t: float, error: float) -> float:
-        return float(verbs.solve(fresh, [math.exp(log_t)], "exact").Eg[0]) - error
+    def apart(log_t: Array, error: Array) -> Array:
+        times, place = np.unique(np.exp(log_t), return_inverse=True)
+        return np.asarray(verbs.solve(fresh, times, "exact").Eg.values[place] - error)
 
-    out = np.full(errors.size, np.inf)
-    for i, error in enumerate(errors):
-        below = np.flatnonzero(Eg <= error)
-        if below.size and below[0] > 0:
-            low, high = np.log(t[below[0] - 1 : below[0] + 1])
-            out[i] = math.exp(scipy.optimize.brentq(apart, low, high, args=(error,))) / alpha
+    out, first = np.full(errors.size, np.inf), np.argmax(Eg[:, None] <= errors, axis=0)
+    met = first > 0
+    if met.any():
+        bracket = np.log(t[first[met] - 1]), np.log(t[first[met]])
+        found = elementwise.find_root(apart, bracket, args=(errors[met],))
+        out[met] = np.exp(found.x) / alpha
     return out
 
 

@@ -12,6 +12,8 @@ sys.path.insert(0, str(HERE / "_ext"))
 # Pages call `manypass` as readers do, and find it whatever shell built them.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
+from docutils import nodes  # noqa: E402
+
 import manypass  # noqa: E402
 
 project, author = "manypass", "The manypass developers"
@@ -86,6 +88,27 @@ def plain_bars(app, what, name, obj, options, lines):
     lines[:] = [re.sub(r"(?<![\\`|])\|(?=\S)", r"\\|", line) for line in lines]
 
 
+def link_papers(app, name, source):
+    """Let the number of a paper be a link to it."""
+    paper = r"(?<![\[/])arXiv[\s:](\d{4}\.\d{5}|cond-mat/\d{7})"
+    source[0] = re.sub(paper, r"[arXiv \1](https://arxiv.org/abs/\1)", source[0])
+
+
+def as_read(app, doctree):
+    """Show commands as one types them in a shell, and name pictures by the page they are on."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.astext().startswith("%%bash -e\n"):
+            text = block.astext().removeprefix("%%bash -e\n")
+            block.children, block.rawsource = [nodes.Text(text)], text
+            block["language"] = "bash"
+    title = next((t.astext() for t in doctree.findall(nodes.title)), "")
+    for picture in doctree.findall(nodes.image):
+        if "jupyter_execute" in picture["uri"]:
+            picture["alt"] = f"Figure: {title}"
+
+
 def setup(app):
     """Connect what is above."""
     app.connect("autodoc-process-docstring", plain_bars)
+    app.connect("source-read", link_papers)
+    app.connect("doctree-read", as_read)

@@ -334,3 +334,16 @@ def test_endings_and_separators(tmp_path):
     ):
         with pytest.raises(ValueError, match=words):
             mp.read_dataset(tmp_path / name, "y", **said)
+
+
+def test_a_mean_of_the_targets_that_nothing_can_fit_is_told():
+    y = 3 + X[:, 0] + 0.3 * np.cos(np.arange(40))
+    with pytest.warns(UserWarning, match=r"mean [23].* no column has a mean .*intercept=True"):
+        mp.Dataset(X, y, standardize=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mp.Dataset(X, y, standardize=True, intercept=True)
+        mp.Dataset(X, y - y.mean(), standardize=True)
+        mp.Dataset(np.column_stack([X, 5 + X[:, 0]]), y)  # a column has a mean of its own
+        mp.Dataset(sparse.csr_array(X), y)
+        mp.Dataset(X, np.where(y > 1, 1.0, -1.0), standardize=True)  # unbalanced classes

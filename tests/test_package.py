@@ -1,6 +1,8 @@
 """The package as a whole: its names, loaded on first use."""
 
 import ast
+import builtins
+import doctest
 import inspect
 import subprocess
 import sys
@@ -14,6 +16,24 @@ import manypass as mp
 @pytest.mark.parametrize("name", mp.__all__)
 def test_every_public_name_loads_and_is_documented(name):
     assert inspect.getdoc(getattr(mp, name))
+
+
+@pytest.mark.parametrize("name", mp.__all__)
+def test_examples_bring_what_they_need(name):
+    """Pasted into an empty session they would run: no name comes from the module they stand in."""
+    found = getattr(mp, name)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(found, name):
+        tree = ast.parse("".join(example.source for example in test.examples))
+        nodes = list(ast.walk(tree))
+        known = {*dir(builtins)}
+        known |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        known |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+        known |= {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
+        for node in nodes:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                known |= {alias.asname or alias.name for alias in node.names}
+        used = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        assert used <= known, (test.name, used - known)
 
 
 def test_type_checkers_see_the_same_names():
@@ -46,7 +66,7 @@ print(*{name.split(".")[0] for name in sys.modules}, *sys.modules)"""
 def test_nothing_but_the_verbs_imports_a_method():
     """The rooms of the house: physics does not know the methods, the page or the shell."""
     allowed = ("verbs.py", "__init__.py", "cli.py", "flags.py")
-    allowed += ("sample.py", "trained.py", "networks.py")  # in the room of `Simulation` itself
+    allowed += ("sample.py", "trained.py", "networks.py", "refusals.py")  # in the room of a method
     for path in Path(mp.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]

@@ -82,7 +82,7 @@ SERVED = {
 def equivalent(problem: Problem) -> Problem:
     """Return the plain problem of a teacher that small batches and momentum amount to for N → ∞.
 
-    v → v/b(1 − β): b examples share a step of v/N, and a velocity keeps moving the weights for
+    v → v/[b(1 − β)]: b examples share a step of v/N, and a velocity keeps moving the weights for
     1/(1 − β) = O(1) steps, too few for anything to change meanwhile. Batches that are a share of
     the training set are not small, and stay as they are.
     """

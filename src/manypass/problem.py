@@ -121,7 +121,7 @@ class Problem:
 
     With a `batch_size` b one step takes the mean force of b examples, t ← t + b/N; with `momentum`
     β the velocity V ← βV + ⟨F ξ⟩ − λJ moves the weights, J ← J + (v/N)V. For N → ∞ this is plain
-    learning at the rate v/b(1 − β), which is what theories of a Teacher compute.
+    learning at the rate v/[b(1 − β)], which is what theories of a Teacher compute.
 
     Parameters
     ----------

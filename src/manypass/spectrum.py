@@ -51,7 +51,8 @@ def marchenko_pastur(alpha: float) -> Spectrum:
 
     Examples
     --------
-    >>> law = marchenko_pastur(0.5)
+    >>> import manypass as mp
+    >>> law = mp.spectrum.marchenko_pastur(0.5)
     >>> float(law.h[0]), float(law.rho[0])  # the null space
     (0.0, 0.5)
     >>> round(float(law.rho @ law.h**2), 12)  # 1 + 1/α
@@ -85,8 +86,10 @@ def density(alpha: float, h: Array) -> Array:
 
     Examples
     --------
-    >>> h = np.linspace(*edges(4.0), 20_001)
-    >>> round(float(density(4.0, h).sum() * (h[1] - h[0])), 4)
+    >>> import numpy as np
+    >>> import manypass as mp
+    >>> h = np.linspace(*mp.spectrum.edges(4.0), 20_001)
+    >>> round(float(mp.spectrum.density(4.0, h).sum() * (h[1] - h[0])), 4)
     1.0
     """
     low, high = edges(alpha)
@@ -103,7 +106,8 @@ def empirical(eigenvalues: Any) -> Spectrum:
 
     Examples
     --------
-    >>> empirical([0.0, 1.0, 1.0, 2.0]).rho
+    >>> import manypass as mp
+    >>> mp.spectrum.empirical([0.0, 1.0, 1.0, 2.0]).rho
     array([0.25, 0.5 , 0.25])
     """
     values = np.asarray(checks.unmasked("eigenvalues", eigenvalues))

@@ -120,6 +120,7 @@ def activation_density(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import manypass as mp
     >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Hebbian(), rate=0.5, decay=0.8)
     >>> x = np.linspace(-6, 8, 1401)

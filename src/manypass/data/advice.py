@@ -86,7 +86,8 @@ def advise(
         the units of scikit-learn (`eta0`, `alpha`, `average`; one example per step) and of
         PyTorch (`lr`, `weight_decay`); see `data.units`. The objective and the critical rate,
         that of the examples which are trained on, are attributes. `schedule` is a rate as text,
-        `scikit_learn` and `pytorch` are what to type.
+        `scikit_learn` and `pytorch`, with ``MSELoss()``, are what to type. `passes` and `window`
+        count passes, not units of time.
 
     Notes
     -----

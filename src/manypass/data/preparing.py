@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from manypass.checks import Array
 from manypass.data import columns
 
 
@@ -44,6 +45,22 @@ def standardized(X: Any, X_test: Any) -> tuple[Any, Any]:
         if part is not None:
             part.setflags(write=False)
     return out[0], out[1]
+
+
+def unfitted(X: Any, y: Array) -> str:
+    """Say that the mean of the targets cannot be learned, where columns have none and it matters.
+
+    Sparse columns, whose zeros stay zeros, and others that are not centred can carry a mean.
+    """
+    mean, spread = float(np.mean(y)), float(np.std(y))
+    if columns.is_sparse(X) or abs(mean) <= 1.5 * spread:
+        return ""
+    if np.sum(X.mean(axis=0) ** 2 / np.mean(X**2, axis=0)) > 0.2:  # of a constant, what they hold
+        return ""
+    return (
+        f"targets have mean {mean:.3g} and standard deviation {spread:.3g}, and no column has a "
+        f"mean that could fit theirs: subtract it, or say intercept=True (--intercept)"
+    )
 
 
 def with_ones(X: Any) -> Any:

@@ -13,7 +13,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.special import roots_jacobi
 
 from manypass.checks import Array
 from manypass.exact.modes import Modes, State, joined
@@ -136,6 +135,8 @@ class Moving:
 @lru_cache(1)
 def radau() -> tuple[Array, Array, Array]:
     """Points 0 and Radau's on (0, 1], derivatives on the latter, integrals up to all of them."""
+    from scipy.special import roots_jacobi  # constant rates need nothing of it
+
     inner, _ = roots_jacobi(NODES - 1, 1, 0)  # of P_n + P_{n−1} at −x, which has x = 1 as well
     points = np.array([0.0, *(1 + inner) / 2, 1.0])
     back, eye = np.linalg.inv(legendre.legvander(2 * points - 1, NODES)), np.eye(NODES + 1)

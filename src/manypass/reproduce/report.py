@@ -78,8 +78,9 @@ def markdown(chapters: list[Chapter], how: str) -> str:
         for panel in chapter.panels:
             lines += ["", f"### {panel.title}", "", panel.verdict]
             lines += [f"\n{remark}" for remark in panel.remarks]
-            lines += ["", _cells(HEAD), _cells(["---"] * len(HEAD))]
-            lines += [_cells(row(symbol)) for symbol in panel.symbols]
+            lines += ["", f"<details><summary>All {len(panel.symbols)} symbols</summary>", ""]
+            lines += [_cells(HEAD), _cells(["---"] * len(HEAD))]
+            lines += [*(_cells(row(symbol)) for symbol in panel.symbols), "", "</details>"]
     return "\n".join(lines) + "\n"
 
 

@@ -42,6 +42,7 @@ class Grid:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import manypass as mp
     >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.9, decay=0.8)
     >>> grid = mp.Grid(problem, rate=np.linspace(0.5, 3, 50), decay=[0.1, 0.2])

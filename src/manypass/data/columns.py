@@ -17,6 +17,25 @@ ROWS = 4096  # of a sparse matrix that are looked at together
 Names = tuple[str, ...] | None
 
 
+class RowError(ValueError):
+    """An objection to one row; `{row}` in the message is where, which who read a file knows better.
+
+    Examples
+    --------
+    >>> error = RowError("X", 7, "`X` is missing in {row}")
+    >>> str(error), error.placed("line 9")
+    ('`X` is missing in row 7', '`X` is missing in line 9')
+    """
+
+    def __init__(self, argument: str, row: int, message: str) -> None:
+        self.argument, self.row, self.message = argument, int(row), message
+        super().__init__(self.placed(f"row {row}"))
+
+    def placed(self, place: str) -> str:
+        """Return the message with another name of the row."""
+        return self.message.replace("{row}", place)
+
+
 def is_frame(table: Any) -> bool:
     """Whether this is a pandas frame, or something like one, without importing pandas."""
     return hasattr(table, "columns") and hasattr(table, "dtypes")
@@ -114,9 +133,9 @@ def numbers(argument: str, values: Any, label: str | None = None) -> Array:
         elif not reads_as_number(flat[row]) and any(
             is_number(v) or reads_as_number(v) for v in flat
         ):
-            remedy = f", row {row}: drop the row or the column (`drop`), or name it in `one_hot`"
-        raise ValueError(
-            f"`{argument}` must be numbers, got {flat[row]!r:.60}{where}{remedy}"
+            remedy = ", {row}: drop the row or the column (`drop`), or name it in `one_hot`"
+        raise RowError(
+            argument, row, f"`{argument}` must be numbers, got {flat[row]!r:.60}{where}{remedy}"
         ) from None
     if plain.ndim == 2 and plain.shape[1] == 1:
         plain = plain[:, 0]
@@ -131,8 +150,10 @@ def targets(argument: str, values: Any, label: str | None) -> Array:
     bad = np.flatnonzero(~(np.abs(out) <= LARGEST))
     if bad.size:
         where, row = f" (column {label})" if label else "", bad[0]
-        raise ValueError(
-            f"`{argument}`{where} must be {_allowed(out[row])}, got {out[row]:g} in row {row}"
+        raise RowError(
+            argument,
+            row,
+            f"`{argument}`{where} must be {_allowed(out[row])}, got {out[row]:g} in {{row}}",
         )
     out.setflags(write=False)
     return out
@@ -143,10 +164,12 @@ def check_classes(argument: str, values: Array, label: str | None) -> None:
     bad = np.flatnonzero(np.abs(values) != 1)
     if bad.size:
         where = f" (column {label})" if label else ""
-        raise ValueError(
+        raise RowError(
+            argument,
+            bad[0],
             f"`{argument}`{where} must be -1 or +1 for task 'classification', got "
-            f"{values[bad[0]]:g} in row {bad[0]}: name the class that is +1 by `positive`, or take "
-            f"task='regression'"
+            f"{values[bad[0]]:g} in {{row}}: name the class that is +1 by `positive`, or take "
+            f"task='regression'",
         )
 
 
@@ -241,14 +264,16 @@ def _check_finite(argument: str, table: Any, names: Names) -> None:
             row, column = bad[0]
             value = part[row, column]
             what = "is missing" if np.isnan(value) else f"is {value:g}"
-            where, remedy = f"{what} in row {start + row}", "fill it or drop the row"
+            where, remedy = f"{what} in {{row}}", "fill it or drop the row"
             if np.isfinite(value):
                 remedy = "take another unit, or drop the row"
             if not is_sparse(table) and np.isnan(table[:, column]).all():
                 where, remedy = "is empty", "drop it, or all such by `drop_constant`"
-            raise ValueError(
+            raise RowError(
+                argument,
+                start + row,
                 f"`{argument}` must be {_allowed(value)}, but column "
-                f"{label_of(names, int(column))} {where}: {remedy}"
+                f"{label_of(names, int(column))} {where}: {remedy}",
             )
         start += len(part)
 

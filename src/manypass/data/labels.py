@@ -100,7 +100,8 @@ def _plain(argument: str, values: Any, label: str | None) -> Any:
     absent = [i for i, v in enumerate(plain) if columns.missing(v)]
     if absent:
         where = f" (column {label})" if label else ""
-        raise ValueError(f"`{argument}`{where} is missing in row {absent[0]}: drop the row")
+        missing = f"`{argument}`{where} is missing in {{row}}: drop the row"
+        raise columns.RowError(argument, absent[0], missing)
     if plain.size and all(isinstance(v, bool | np.bool_) for v in plain):
         return plain.astype(bool)
     numbers = all(map(columns.is_number, plain))
@@ -131,9 +132,11 @@ def _known(parts: list[Any], pair: tuple[Any, Any], label: str | None) -> None:
         bad = np.flatnonzero(~(_equal(values, pair[0]) | _equal(values, pair[1])))
         if bad.size:
             where = f" (column {label})" if label else ""
-            raise ValueError(
+            raise columns.RowError(
+                "y_test",
+                bad[0],
                 f"`y_test`{where} must have the labels of `y`, {_listed(pair)}, got "
-                f"{_item(values[bad[0]])!r} in row {bad[0]}"
+                f"{_item(values[bad[0]])!r} in {{row}}",
             )
 
 

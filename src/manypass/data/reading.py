@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import csv
+import gzip
 import re
 import zlib
 from pathlib import Path
@@ -79,22 +81,48 @@ def read_dataset(
                 f"{shown:.200}, got {target!r}{one}"
             )
         _check_points(f"`{name}` {str(files[name])!r}", table, (*drop, *_listed(one_hot)))
-    return Dataset(
-        tables["path"],
-        target,
-        tables.get("test"),
-        task=task,
-        standardize=standardize,
-        intercept=intercept,
-        drop=drop,
-        drop_constant=drop_constant,
-        one_hot=one_hot,
-        positive=positive,
-        path=str(path),
-        test=None if test is None else str(test),
-        sep=sep,
-        encoding=encoding,
-    )
+    try:
+        return Dataset(
+            tables["path"],
+            target,
+            tables.get("test"),
+            task=task,
+            standardize=standardize,
+            intercept=intercept,
+            drop=drop,
+            drop_constant=drop_constant,
+            one_hot=one_hot,
+            positive=positive,
+            path=str(path),
+            test=None if test is None else str(test),
+            sep=sep,
+            encoding=encoding,
+        )
+    except columns.RowError as error:
+        file = Path(files["test" if error.argument.endswith("_test") else "path"])
+        if _suffix(file) not in SEPARATORS:  # Parquet has rows, no lines
+            raise
+        place = f"line {line_of(file, error.row, sep, encoding)} of {str(file)!r}"
+        raise ValueError(error.placed(place)) from None
+
+
+def line_of(file: Path, row: int, sep: str | None, encoding: str | None) -> int:
+    """Return the line on which a row of a text file begins; the names of the columns are line 1.
+
+    Lines that pandas skips count, and so do those within quotes.
+    """
+    options = _text_options(sep, encoding, str(_suffix(file)))
+    opened: Any = gzip.open if file.name.lower().endswith(".gz") else open
+    spaces = options["sep"] == r"\s+"
+    with opened(file, "rt", encoding=options["encoding"], newline="") as text:
+        entries = csv.reader(text, delimiter=" " if spaces else options["sep"])
+        last, rows = 0, -1  # the names come before row 0
+        for words in entries:
+            begun, last = last + 1, entries.line_num
+            rows += any(word.strip() for word in words) or (len(words) > 1 and not spaces)
+            if rows > row:
+                break
+    return begun
 
 
 def from_dict(entries: dict[str, Any]) -> Dataset:
@@ -127,11 +155,15 @@ def matching(data: Dataset, entries: dict[str, Any]) -> Dataset:
     return data
 
 
+def _suffix(file: Path) -> str | None:
+    return next((end for end in FORMATS if file.name.lower().endswith(end)), None)
+
+
 def _table(
     argument: str, path: Any, sep: str | None, encoding: str | None, drop: tuple[str, ...]
 ) -> Any:
     file = Path(path) if isinstance(path, str | Path) else Path()
-    suffix = next((end for end in FORMATS if file.name.lower().endswith(end)), None)
+    suffix = _suffix(file)
     if suffix is None:
         raise ValueError(f"`{argument}` must end in {', '.join(FORMATS)}, got {str(path)!r}")
     if not file.is_file():

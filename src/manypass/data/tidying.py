@@ -126,9 +126,11 @@ def _indicators(argument: str, table: Any, kinds: dict[str, list[Any]]) -> Any:
         found = np.array([places.get(v, -1) for v in values.tolist()])
         if (found < 0).any():
             row = int(np.argmax(found < 0))
-            raise ValueError(
-                f"`{argument}` has {values[row]!r:.60} in column {label!r}, row {row}, which `X` "
-                f"has not: drop the row, or the column by `drop`"
+            raise columns.RowError(
+                argument,
+                row,
+                f"`{argument}` has {values[row]!r:.60} in column {label!r}, {{row}}, which `X` "
+                f"has not: drop the row, or the column by `drop`",
             )
         for kind, i in places.items():
             out[f"{label}={kind}"] = (found == i).astype(float)
@@ -138,9 +140,11 @@ def _indicators(argument: str, table: Any, kinds: dict[str, list[Any]]) -> Any:
 def _categories(name: str, values: Any) -> list[Any]:
     absent = [i for i, v in enumerate(values.tolist()) if columns.missing(v)]
     if absent:
-        raise ValueError(
-            f"`X` must have no gaps, but column {name!r} is missing in row {absent[0]}: fill it "
-            f"or drop the row"
+        raise columns.RowError(
+            "X",
+            absent[0],
+            f"`X` must have no gaps, but column {name!r} is missing in {{row}}: fill it "
+            f"or drop the row",
         )
     held = set(values.tolist())
     try:

@@ -6,6 +6,7 @@ import gzip
 import pytest
 
 import manypass as mp
+from manypass.cli import main
 
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
@@ -38,3 +39,16 @@ def test_a_cell_of_the_test_file_is_in_the_test_file(tmp_path):
         (tmp_path / name).write_text(f"a,b,y\n{ROWS}{last}")
     with pytest.raises(ValueError, match=r"inf in line 8 of '.*test.csv'"):
         mp.read_dataset(tmp_path / "train.csv", "y", test=tmp_path / "test.csv")
+
+
+@pytest.mark.parametrize(("passes", "some"), [("1,2", "2 have"), ("3", "1 has")])
+def test_too_few_passes_for_a_fit_are_told(capsys, passes, some):
+    main(["worth", "--alpha", "1", "--task", "regression", "--rate", "0.5", "--passes", passes])
+    said = capsys.readouterr().out
+    assert "nan" not in said
+    assert (
+        f"R* is not known: it is fitted to the worth of at least 3 numbers of passes, here {some}"
+        in said
+    )
+    main(["worth", "--alpha", "1", "--task", "regression", "--rate", "0.5", "--passes", "1,2,3"])
+    assert "R* = " in capsys.readouterr().out

@@ -6,6 +6,7 @@ Heavy imports live inside the functions, so that --help is instant.
 from __future__ import annotations
 
 import argparse
+import math
 import signal
 import sys
 import threading
@@ -153,16 +154,24 @@ def run_worth(arguments: argparse.Namespace) -> None:
     """Print, save and draw what repeated data are worth."""
     check_suffix("--out", arguments.out, TABLES)
     check_suffix("--plot", arguments.plot, PICTURES)
-    from manypass.worth import effective_data
+    from manypass.worth import FITTED, effective_data
 
     passes = read_times(arguments.passes, "passes")
     found = effective_data(read_problem(arguments), passes, tuned=arguments.tuned)
     with saved_after(found, arguments.out):
-        columns = [str(name) for name in ("passes", *found.data_vars) if name != "R_star"]
+        R_star = float(found.R_star)
+        unknown = {"R_star"} if R_star > 0 else {"R_star", "fit"}
+        columns = [str(name) for name in ("passes", *found.data_vars) if name not in unknown]
         print("".join(f"{name:>16}" for name in columns))
         for row in zip(*(found[name].values for name in columns), strict=True):
             print("".join(f"{value:16.6g}" for value in row))
-        print(f"R* = {float(found.R_star):.4g}")
+        some = int(((0 < found.effective_data) & (found.effective_data < math.inf)).sum())
+        print(
+            f"R* = {R_star:.4g}"
+            if R_star > 0
+            else f"R* is not known: it is fitted to the worth of at least {FITTED} numbers of "
+            f"passes, here {some} {'has' if some == 1 else 'have'} one: give more in --passes"
+        )
     if arguments.plot:
         from manypass import plot
 

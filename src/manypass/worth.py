@@ -16,6 +16,7 @@ from manypass.problem import Problem, checked
 
 POINTS = 400  # times at which a curve of fresh examples is looked at first
 MOST = 1e4  # as many times the data as are looked for
+FITTED = 3  # numbers of passes that determine R* and show that it fits
 RATES, DECAYS = (1e-4, 10.0), (1e-6, 100.0)  # of a search
 
 
@@ -41,8 +42,9 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
     xarray.Dataset
         `effective_data` and `Eg` on the coordinate `passes`; inf where no number of fresh examples
         up to 10⁴ p does as well. `R_star` is the fit of 1 + R*(1 − e^{−(k−1)/R*}), the form of
-        Muennighoff et al. (arXiv 2305.16264), to D(k)/D(1); with it `fit`. If `tuned`, also the
-        `rate` and `decay` of k passes.
+        Muennighoff et al. (arXiv 2305.16264), to D(k)/D(1); with it `fit`. Both are NaN if fewer
+        than three numbers of passes have a worth. If `tuned`, also the `rate` and `decay` of k
+        passes.
 
     Raises
     ------
@@ -172,9 +174,9 @@ def saturating(k: Array, R_star: float) -> Array:
 
 
 def fitted(k: Array, D: Array) -> float:
-    """Return R*, by least squares of the logarithms; NaN if fewer than three values are known."""
+    """Return R*, by least squares of the logarithms; NaN if fewer than FITTED values are known."""
     known = np.isfinite(D) & (D > 0)
-    if known.sum() < 3:
+    if known.sum() < FITTED:
         return math.nan
     k, log_D = k[known], np.log(D[known])
 

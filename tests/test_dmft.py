@@ -245,10 +245,7 @@ def test_what_cannot_be_computed_is_refused_with_the_number():
 
 
 def test_a_rule_that_does_not_compile_is_located():
-    odd = mp.Rule(
-        force=lambda x, y: y - x * len(json.dumps(y)) / 3,
-        slope=lambda x, y: -1.0 + 0.0 * x * len(json.dumps(y)),
-    )
+    odd = mp.Rule(lambda x, y: y - x * len(json.dumps(y)) / 3)
     with pytest.raises(ValueError, match=r"`force` .*test_dmft.py.* cannot be compiled"):
         mp.solve(ADATRON.replace(rule=odd), [1.0], mp.DMFT(dt=0.1))
 

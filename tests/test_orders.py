@@ -379,7 +379,7 @@ def test_batches_that_diverge_are_counted_and_bad_ones_refused():
     assert found.diverged.values.tolist() == [0, 3]
     with pytest.raises(ValueError, match=r"`batch_share` = 0\.001 of 24 examples is less than one"):
         mp.solve(PROBLEM.replace(batch_share=1e-3), [1.2], mp.Simulation(n=20, samples=2))
-    root = mp.Rule(lambda x, y: np.sqrt(0.5 - x * y), slope=lambda x, y: 0.0 * x)
+    root = mp.Rule(lambda x, y: np.sqrt(0.5 - x * y))
     with pytest.raises(ValueError, match="`force` returned NaN on an example with target"):
         mp.solve(PROBLEM.replace(rule=root, batch_share=0.5), [60.0], mp.Simulation(20, 2))
 

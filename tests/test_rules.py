@@ -91,8 +91,11 @@ def test_parameters_are_matched_by_name():
     def force(x, y, k, w):
         return 10 * k + w
 
-    assert mp.Rule(force, force, w=2, k=1).force(0, 0) == 12
-    assert mp.Rule(force, force, w=2, k=1) == mp.Rule(force, force, k=1, w=2)
+    def slope(x, y, w, k):
+        return 0.0 * w
+
+    assert mp.Rule(force, slope, w=2, k=1).force(0, 0) == 12
+    assert mp.Rule(force, slope, w=2, k=1) == mp.Rule(force, slope, k=1, w=2)
     with pytest.raises(ValueError, match="`force` takes the parameters k, w after"):
         mp.Rule(force, force, k=1)
 
@@ -156,7 +159,11 @@ def test_a_rule_says_what_it_is():
         return k * y - x
 
     assert repr(mp.Rule(force, k=2.0)) == "Rule(force=force, k=2.0)"
-    assert repr(mp.Rule(force, force, k=2.0)) == "Rule(force=force, slope=force, k=2.0)"
+
+    def slope(x, y, k):
+        return -1.0
+
+    assert repr(mp.Rule(force, slope, k=2.0)) == "Rule(force=force, slope=slope, k=2.0)"
     assert re.fullmatch(
         r"Rule\(force=<lambda at test_rules.py:\d+>\)", repr(mp.Rule(lambda x, y: y))
     )

@@ -411,7 +411,7 @@ def fails(x, target):
     ],
 )
 def test_bad_forces(force, words):
-    rule = mp.Rule(force=force, slope=lambda x, y: -1.0)
+    rule = mp.Rule(force=force)
     with pytest.raises(ValueError, match=words):
         mp.solve(PROBLEM.replace(rule=rule, rate=3.0), [5.0], mp.Simulation(n=20, samples=5))
 
@@ -422,7 +422,7 @@ def test_a_force_that_cannot_be_compiled_is_located():
         return table.popitem()[1] - sorted([target], key=str)[0]
 
     with pytest.raises(ValueError, match=r"test_simulation\.py.*cannot be compiled"):
-        mp.solve(PROBLEM.replace(rule=mp.Rule(force, lambda x, y: -1.0)), [1], mp.Simulation(n=20))
+        mp.solve(PROBLEM.replace(rule=mp.Rule(force)), [1], mp.Simulation(n=20))
 
 
 def test_progress_is_shown_on_request(capsys):

@@ -28,7 +28,8 @@ class Rule:
     force : callable
         F(x, ỹ), of an activation x and a target ỹ (numbers or numpy arrays).
     slope : callable, optional
-        dF/dx; by default a central difference, good to nine digits or so.
+        dF/dx; by default a central difference, good to nine digits or so. One that is given is
+        compared with differences at some activations, and refused if it is of another force.
     **parameters : float
         Further arguments of both functions, given by name. A value may change without the
         functions being compiled again.
@@ -60,6 +61,8 @@ class Rule:
         values = {
             k: checks.number(k, parameters[k], -BOUND, BOUND) for k in order if k in parameters
         }
+        if not isinstance(slope, Difference) and slope.__module__ != __name__:
+            _check_slope(force, slope, tuple(values.values()))
         object.__setattr__(self, "force_function", force)
         object.__setattr__(self, "slope_function", slope)
         object.__setattr__(self, "parameters", values)
@@ -174,6 +177,36 @@ def _takes(name: str, function: Function, parameters: dict[str, float]) -> None:
             f"`{name}` must be a function of (x, target) and of the parameters that are given, "
             f"with no others that have defaults and no *args, to be compiled, got one of ({own})"
         )
+
+
+PLACES = [(x, y) for x in (-2.93, -0.7, 0.137, 1.63) for y in (-1.0, 0.37, 1.0)]
+
+
+def _check_slope(force: Function, slope: Function, values: tuple[float, ...]) -> None:
+    """Refuse a slope that differs from dF/dx where two differences of the force agree on it."""
+    F, dF = (getattr(f, "py_func", f) for f in (force, slope))
+
+    def rise(x: float, y: float, h: float) -> float:
+        return (float(F(x + h, y, *values)) - float(F(x - h, y, *values))) / (2 * h)
+
+    for x, y in PLACES:
+        with np.errstate(all="ignore"):
+            try:
+                size = abs(float(F(x, y, *values)))
+                found, finer = rise(x, y, 4 * STEP), rise(x, y, STEP)
+            except Exception:  # a force that fails is told where it is used
+                return
+            try:
+                given = float(dF(x, y, *values))
+            except Exception as error:
+                what = f"{type(error).__name__}: {error}"
+                raise ValueError(f"`slope` fails at x = {x}, target = {y}: {what}") from None
+        known = abs(found - finer) <= 1e-4 * abs(finer) + 1e-8 * size  # no kink, no jump, finite
+        if known and not abs(given - finer) <= 1e-3 * max(abs(given), abs(finer)) + 1e-7 * size:
+            raise ValueError(
+                f"`slope` is not dF/dx of `force`: at x = {x}, target = {y} it is {given:.6g}, a "
+                f"difference of the force gives {finer:.6g}; mend it, or leave it out"
+            )
 
 
 def _title(function: Function) -> str:

@@ -165,7 +165,7 @@ def run_worth(arguments: argparse.Namespace) -> None:
         print("".join(f"{name:>16}" for name in columns))
         for row in zip(*(found[name].values for name in columns), strict=True):
             print("".join(f"{value:16.6g}" for value in row))
-        some = int(((0 < found.effective_data) & (found.effective_data < math.inf)).sum())
+        some = int(((found.effective_data > 0) & (found.effective_data < math.inf)).sum())
         print(
             f"R* = {R_star:.4g}"
             if R_star > 0
@@ -218,6 +218,9 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     from manypass.sweeps.run import closing_table, sweep
 
     plan = read_plan(arguments.plan)
+    if plan.slurm and arguments.slurm is None:
+        idle = "the table [slurm] of the plan is for --slurm JOBS, without which it has no effect"
+        print(f"manypass: {idle}", file=sys.stderr)
     if arguments.slurm is not None:
         place: Any = clusters.slurm(arguments.slurm, plan.slurm)
     elif arguments.cluster is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shutil
 import sys
@@ -57,10 +58,22 @@ def slurm(jobs: int, settings: dict[str, Any]) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise ValueError(f"`slurm` {NEEDED}") from None
-    with (
-        SLURMCluster(**DEFAULTS | settings) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    owners = (*SLURMCluster.__mro__[:-1], *SLURMCluster.job_cls.__mro__[:-1])
+    known = {name for owner in owners for name in inspect.signature(owner.__init__).parameters}
+    odd = next((key for key in settings if key not in known), None)
+    if odd is not None:
+        raise ValueError(
+            f"{odd!r} in the table [slurm] of the plan is no setting of dask-jobqueue's "
+            f"SLURMCluster, which has queue, account, walltime, cores, processes, memory, ..."
+        )
+    try:
+        queue = SLURMCluster(**DEFAULTS | settings)
+    except Exception as error:  # of dask-jobqueue, or of what it hands a setting to
+        raise ValueError(
+            f"dask-jobqueue does not take the table [slurm] of the plan, {settings!r:.200}: "
+            f"{' '.join(str(error).split())}"
+        ) from None
+    with queue as cluster, Client(cluster, set_as_default=False) as client:
         cluster.scale(jobs=jobs)
         wait_in_queue(client, jobs)
         yield client

@@ -45,6 +45,12 @@ def read_plan(path: str | Path) -> Plan:
     axes = _axes(plan["sweep"]) if isinstance(plan.get("sweep"), dict) else {}
     if not axes:
         raise ValueError(f"{path} has no table [sweep] that names the fields to vary")
+    slurm = plan.get("slurm", {})
+    if not isinstance(slurm, dict):
+        raise ValueError(
+            f"{path}: 'slurm' must be a table of dask-jobqueue's settings such as [slurm] with "
+            f"memory = '2GB', got {slurm!r:.60}; how many jobs is a flag, --slurm JOBS"
+        )
     problem = make_problem(_filled(entries, axes))
     times = plan.get("times")
     return Plan(
@@ -53,7 +59,7 @@ def read_plan(path: str | Path) -> Plan:
         read_times(times) if isinstance(times, str) else times,
         plan.get("window", 0.0),
         plan.get("two_time", False),
-        plan.get("slurm", {}),
+        slurm,
     )
 
 

@@ -2,12 +2,12 @@
 
 import gzip
 
-
+import numpy as np
 import pytest
 
 import manypass as mp
 from manypass.cli import main
-
+from manypass.sweeps import clusters
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
 ROWS = "".join(f"{i / 7},{i % 5},{i % 3}\n" for i in range(6))
@@ -52,3 +52,92 @@ def test_too_few_passes_for_a_fit_are_told(capsys, passes, some):
     )
     main(["worth", "--alpha", "1", "--task", "regression", "--rate", "0.5", "--passes", "1,2,3"])
     assert "R* = " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("slope", "said"),
+    [
+        (
+            lambda x, y: 3 * (y - x) ** 2,
+            r"at x = -2\.93, target = -1\.0 it is 11\.17.*gives -11\.17",
+        ),
+        (lambda x, y: 0.0, "it is 0, a difference"),
+        (lambda x, y: np.nan, "it is nan, a difference"),
+        (lambda x, y: x[0], "`slope` fails at x = -2.93.*TypeError"),
+    ],
+)
+def test_a_wrong_slope_is_refused_though_nobody_needs_it(slope, said):
+    with pytest.raises(ValueError, match=said):
+        mp.Rule(lambda x, y: (y - x) ** 3, slope)
+
+
+@pytest.mark.parametrize(
+    ("force", "slope"),
+    [
+        (lambda x, y, a: a * (y - x) ** 3, lambda x, y, a: -3 * a * (y - x) ** 2),
+        (lambda x, y, a: np.sign(y - x) + a, lambda x, y, a: 0.0),
+        (lambda x, y, a: np.sqrt(y - x), lambda x, y, a: -0.5 / np.sqrt(y - x)),  # NaN elsewhere
+        (lambda x, y, a: np.tanh(1e5 * (y - x)), lambda x, y, a: -1e5 * (abs(y - x) < 1e-9)),
+    ],
+)
+def test_right_slopes_and_those_of_steep_forces_are_taken(force, slope):
+    assert mp.Rule(force, slope, a=1e-9).parameters == {"a": 1e-9}
+
+
+def test_a_rule_may_be_named_as_in_files():
+    assert mp.Problem(mp.Teacher(alpha=1.2), "adaline", rate=1.0, decay=0.1) == PROBLEM
+    assert PROBLEM.replace(rule={"name": "adatron", "kappa": 0.5}).rule == mp.Adatron(kappa=0.5)
+    with pytest.raises(ValueError, match=r"`rule` must be one of 'hebbian', 'adaline'.*'backprop'"):
+        PROBLEM.replace(rule="backprop")
+    with pytest.raises(ValueError, match=r"such as Hebbian\(\), or its name, got <class"):
+        PROBLEM.replace(rule=mp.Hebbian)
+    swept = mp.sweep(mp.Grid(PROBLEM, rule=["adaline", "hebbian"]), workers=1)
+    assert swept.Eg[0] == mp.steady_state(PROBLEM).Eg
+
+
+@pytest.mark.parametrize(
+    "data", [{"file": "x.csv"}, {"filename": "x"}, {"csv": "x.CSV"}, {"target": "y"}]
+)
+def test_a_file_of_data_is_called_path(data):
+    with pytest.raises(
+        ValueError, match=r"its name is `path`: data = { path = 'train.csv', target"
+    ):
+        mp.Problem.from_dict({"rule": "adaline", "rate": 1.0, "data": data})
+
+
+def test_one_variable_of_a_result_is_no_result():
+    found = mp.solve(PROBLEM, [1.0, 2.0])
+    for asked in (mp.problem_of, mp.Start.of, lambda result: mp.save(result, "x.nc")):
+        with pytest.raises(ValueError, match=r"`result` (is|must be)") as told:
+            asked(found.R)
+        assert "\n" not in str(told.value)
+
+
+PLAN = 'rule = "adaline"\nrate = 1.0\ndata = { alpha = 1.2 }\nsweep = { decay = [0.1] }\n'
+
+
+def test_jobs_of_slurm_are_a_flag_and_settings_a_table(tmp_path, capsys):
+    path = tmp_path / "plan.toml"
+    line = ["sweep", str(path), "--workers", "1", "--out", str(tmp_path)]
+    path.write_text(f"slurm = 3\n{PLAN}")
+    with pytest.raises(SystemExit, match="2"):
+        main(line)
+    said = capsys.readouterr().err
+    assert "'slurm' must be a table of dask-jobqueue's settings" in said
+    assert said.count("\n") == 1
+    path.write_text(f"{PLAN}[slurm]\nqueue = 'short'\n")
+    main(line)
+    assert "table [slurm] of the plan is for --slurm JOBS" in capsys.readouterr().err
+
+
+def test_settings_that_dask_jobqueue_does_not_know_are_one_line(tmp_path, monkeypatch):
+    (tmp_path / "sbatch").write_text("#!/bin/sh\n")
+    (tmp_path / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with (
+        pytest.raises(
+            ValueError, match=r"'colour' in the table \[slurm\] of the plan is no setting"
+        ),
+        clusters.slurm(1, {"colour": 3}),
+    ):
+        pass

@@ -255,7 +255,7 @@ def test_schedules_starts_and_momentum_are_swept(threads, tmp_path):
         ),
         (lambda: mp.Grid(PROBLEM, kappa=[1]), "`kappa` cannot be swept: choose from"),
         (lambda: mp.Grid(PROBLEM, mode=["on"]), "`mode` must be one of"),
-        (lambda: mp.Grid(PROBLEM, rule=["adaline"]), "`rule` must be a rule such as"),
+        (lambda: mp.Grid(PROBLEM, rule=["adeline"]), "`rule` must be one of"),
         (lambda: mp.Grid(PROBLEM, method=["x"]), "`method` must be 'auto'"),
         (lambda: mp.Grid(PROBLEM, window=[-1]), "`window` must be a number from 0"),
         (lambda: mp.Grid(PROBLEM, rule=[mp.Adatron()], kappa=["x"]), "`kappa` must be a number"),

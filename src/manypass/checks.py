@@ -22,6 +22,17 @@ def bare(value: Any) -> Any:
     return value.item() if held and not np.ma.is_masked(value) else value
 
 
+def shown(value: Any, most: int = 60) -> str:
+    """Write a value as one line of an objection can hold it.
+
+    Examples
+    --------
+    >>> shown(np.eye(2))
+    'array([[1., 0.], [0., 1.]])'
+    """
+    return " ".join(repr(value).split())[:most]
+
+
 def is_real(value: Any) -> bool:
     """Whether this is a real number; numpy takes a span of time for a whole one."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_ | np.timedelta64)
@@ -42,7 +53,8 @@ def number(
     if not (is_real(value) and (low <= value <= high or (True, value) in also)):
         zero, infinite = "0 or " if or_zero else "", " or inf" if or_infinite else ""
         raise ValueError(
-            f"`{name}` must be {zero}a number from {low:g} to {high:g}{infinite}, got {value!r}"
+            f"`{name}` must be {zero}a number from {low:g} to {high:g}{infinite}, "
+            f"got {shown(value)}"
         )
     return float(value)
 
@@ -52,7 +64,9 @@ def count(name: str, value: Any, low: int, high: int) -> int:
     value = bare(value)
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not (whole and low <= value <= high):
-        raise ValueError(f"`{name}` must be a whole number from {low} to {high}, got {value!r}")
+        raise ValueError(
+            f"`{name}` must be a whole number from {low} to {high}, got {shown(value)}"
+        )
     return int(value)
 
 
@@ -60,7 +74,7 @@ def flag(name: str, value: Any) -> bool:
     """Return `value` as a bool if it is one: "no" would count as True."""
     value = bare(value)
     if not isinstance(value, bool):
-        raise ValueError(f"`{name}` must be True or False, got {value!r:.60}")
+        raise ValueError(f"`{name}` must be True or False, got {shown(value)}")
     return value
 
 
@@ -80,14 +94,16 @@ def plain(settings: Any) -> None:
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return `value` if it is one of the allowed strings."""
     if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        raise ValueError(
+            f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {shown(value)}"
+        )
     return value
 
 
 def unmasked(name: str, values: Any) -> Any:
     """Return `values` if none of them is masked: numpy would take what is under the mask."""
     if np.ma.is_masked(values):
-        raise ValueError(f"`{name}` must have no masked entries, got {values!r:.80}")
+        raise ValueError(f"`{name}` must have no masked entries, got {shown(values)}")
     return values
 
 
@@ -100,7 +116,7 @@ def increasing(name: str, values: Any, high: float) -> Array:
             raise TypeError
         array = array.astype(float)
     except (TypeError, ValueError):
-        raise ValueError(f"`{name}` must be real numbers, got {values!r:.80}") from None
+        raise ValueError(f"`{name}` must be real numbers, got {shown(values)}") from None
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"`{name}` must be a non-empty 1-D array, got shape {array.shape}")
     bad = array[~((array >= 0) & (array <= high))]  # NaN fails both comparisons

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from manypass import checks, rules, schedules
 from manypass.data.dataset import TASKS, Dataset
+from manypass.data.reading import FORMATS, SETTINGS
 from manypass.data.reading import from_dict as data_from_dict
 from manypass.inputs import UNCORRELATED, Isotropic
 from manypass.inputs import read as read_inputs
@@ -127,8 +128,8 @@ class Problem:
     ----------
     data : Teacher or Dataset
         Where the examples come from: a random teacher, N → ∞, or a user's own matrix.
-    rule : Rule
-        The force F.
+    rule : Rule or str
+        The force F, by one of the rules, one's own `Rule`, or a name such as "adaline".
     rate : float or Schedule
         Learning rate v; v(t) by one of `manypass.schedules`, its text ("cosine:1.5:0.1:8") or a
         function of t.
@@ -178,7 +179,7 @@ class Problem:
         def __init__(
             self,
             data: Teacher | Dataset,
-            rule: rules.Rule,
+            rule: rules.Rule | str | dict[str, Any],
             *,
             rate: float | str | schedules.Schedule | Callable[[float], float],
             decay: float | str | schedules.Schedule | Callable[[float], float] = 0.0,
@@ -193,10 +194,15 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Teacher | Dataset):
-            raise ValueError(f"`data` must be a Teacher or a Dataset, got {self.data!r}")
+            raise ValueError(
+                f"`data` must be a Teacher or a Dataset, got {checks.shown(self.data)}"
+            )
+        if isinstance(self.rule, str | dict):  # as files say it
+            object.__setattr__(self, "rule", rules.from_dict(self.rule))
         if not isinstance(self.rule, rules.Rule):
             raise ValueError(
-                f"`rule` must be a rule such as {_meant(self.rule)}, got {self.rule!r}"
+                f"`rule` must be a rule such as {_meant(self.rule)}, or its name, "
+                f"got {checks.shown(self.rule)}"
             )
         # Wide enough for any use; narrow enough that no square or quotient leaves the floats.
         numbers = {
@@ -323,10 +329,9 @@ class Problem:
 
 
 def _meant(rule: Any) -> str:
-    """Write the rule whose name or class was given as one would have to."""
-    kind = rules.RULES.get(rule.lower()) if isinstance(rule, str) else rule
-    if isinstance(kind, type) and issubclass(kind, rules.Rule) and kind is not rules.Rule:
-        return f"{kind.__name__}()"
+    """Write the rule whose class was given as one would have to."""
+    if isinstance(rule, type) and issubclass(rule, rules.Rule) and rule is not rules.Rule:
+        return f"{rule.__name__}()"
     return "Adaline()"
 
 
@@ -339,19 +344,32 @@ def _data(entry: Any) -> Teacher | Dataset:
     if isinstance(entry, Dataset):
         return entry
     if not isinstance(entry, dict):
-        raise ValueError(f"`data` must be a table with `alpha`, got {entry!r}, or with `path`")
+        raise ValueError(
+            f"`data` must be a table with `alpha`, got {checks.shown(entry)}, or with the `path` "
+            f"of a file and its `target`"
+        )
     if "path" in entry or "hash" in entry:
         return data_from_dict(entry)
+    for key, value in entry.items():
+        if key not in TEACHER_FIELDS and (key in SETTINGS or "file" in key or _is_file(value)):
+            raise ValueError(
+                f"`{key}` is not a field of a teacher: if the data come from a file, its name is "
+                f"`path`: data = {{ path = 'train.csv', target = 'COLUMN' }}"
+            )
     _known(entry, TEACHER_FIELDS, "data")
     if "alpha" not in entry:
         raise ValueError("`alpha` is missing: data needs the examples per weight, alpha = p/N")
     return Teacher(**entry)
 
 
+def _is_file(value: Any) -> bool:
+    return isinstance(value, str) and value.lower().endswith(FORMATS)
+
+
 def checked(problem: Any) -> Problem:
     """Return `problem` if it is one."""
     if not isinstance(problem, Problem):
-        raise ValueError(f"`problem` must be a Problem, got {problem!r}")
+        raise ValueError(f"`problem` must be a Problem, got {checks.shown(problem)}")
     return problem
 
 

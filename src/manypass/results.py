@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd  # xarray's own; importing it costs nothing more
 import xarray as xr
 
-from manypass import __version__, files, formats
+from manypass import __version__, checks, files, formats
 from manypass.data.dataset import Dataset
 from manypass.data.reading import matching
 from manypass.problem import Problem
@@ -212,8 +212,13 @@ def _check_attributes(result: xr.Dataset, suffix: str) -> None:
 
 def _problem_entry(result: Any) -> dict[str, Any]:
     if "problem" not in getattr(result, "attrs", {}):
+        if isinstance(result, xr.DataArray):
+            raise ValueError(
+                f"`result` is the variable {result.name!r} alone, which does not say its problem: "
+                f"give the whole Dataset"
+            )
         raise ValueError(
-            f"not a manypass result: `result` has no attribute 'problem': {result!r:.60}"
+            f"not a manypass result: `result` has no attribute 'problem': {checks.shown(result)}"
         )
     try:
         entry: Any = json.loads(result.attrs["problem"])
@@ -222,7 +227,7 @@ def _problem_entry(result: Any) -> dict[str, Any]:
     if not isinstance(entry, dict) or not isinstance(entry.get("data"), dict):
         raise ValueError(
             f"not a manypass result: the attribute 'problem' of `result` describes none: "
-            f"{result.attrs['problem']!r:.60}"
+            f"{checks.shown(result.attrs['problem'])}"
         )
     return entry
 

@@ -91,8 +91,8 @@ class Start:
         """
         if "R" not in getattr(result, "data_vars", ()) or "Q" not in result:
             raise ValueError(
-                f"`result` must be learning curves of a Teacher, with R and Q, got {result!r:.60}; "
-                f"for a Dataset give Start(weights=...)"
+                f"`result` must be learning curves of a Teacher, with R and Q, got "
+                f"{checks.shown(result)}; for a Dataset give Start(weights=...)"
             )
         if "unit" in result.dims:
             last = result.isel(t=-1)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from manypass import schedules
+from manypass import rules, schedules
 from manypass.start import Start
 
 SCHEDULED = ("rate", "decay")
 
 
 def canonical(name: str, value: Any) -> Any:
-    """Return the one text of a schedule, however it was given; other values as they are."""
+    """Return the one text of a schedule, the rule of a name; other values as they are."""
+    if name == "rule" and isinstance(value, str | dict):
+        return rules.from_dict(value)
     if name not in SCHEDULED or not (isinstance(value, str) or callable(value)):
         return value
     value = schedules.read(name, value)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -272,7 +273,8 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     """Estimate the law of a user's inputs: eigenvalues of XᵀX/p, and the power of a linear teacher.
 
     The teacher is the least-squares solution w, with P_k = μ_k (v_k·w)². With fewer examples than
-    some ten per column both are distorted: eigenvalues are spread, and w fits the noise.
+    some ten per column both are distorted: eigenvalues are spread, and w fits the noise. With fewer
+    examples than columns, p < N, a warning says that they are the sample's, not the population's.
 
     Examples
     --------
@@ -291,6 +293,13 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
         raise ValueError(f"`X` must be p × N finite numbers and `y` p, got {X.shape}, {y.shape}")
     if not X.any() or not y.any():
         raise ValueError(f"`{'y' if X.any() else 'X'}` is zero everywhere: there is no law to find")
+    if len(X) < X.shape[1]:
+        warnings.warn(
+            f"`X` has {len(X)} examples of {X.shape[1]} columns: these are eigenvalues of the "
+            f"sample, at most {len(X)}, not of the population, and the teacher fits every example; "
+            f"give more examples than columns",
+            stacklevel=2,
+        )
     mu, V = np.linalg.eigh(X.T @ X / len(X))
     kept = mu > 1e-12 * mu[-1]
     mu, V = mu[kept], V[:, kept]

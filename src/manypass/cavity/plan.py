@@ -87,9 +87,9 @@ def epochs(clock: Clock, step: float, alpha: float, end: float, keep: Array, bre
 
 
 def batches(problem: Problem, end: float) -> Grid:
-    """One step is one batch, up to the last that is complete."""
+    """One step is one batch, up to the last that is complete, or the first if none is."""
     alpha, share = problem.teacher.alpha, problem.batch_share
-    t = alpha * share * np.arange(steps_by(problem, np.array([end]))[0] + 1)
+    t = alpha * share * np.arange(max(steps_by(problem, np.array([end]))[0], 1) + 1)
     longest = 1 if problem.sequence == "replacement" else round(1 / share)
     return Grid(t, np.zeros(0), t[::longest][1:], longest)
 

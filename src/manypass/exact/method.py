@@ -154,10 +154,11 @@ class Exact:
             from manypass.exact.ordered import curves as ordered_curves
 
             if two_time and not problem.teacher.isotropic and isinstance(problem.rule, Adaline):
+                share = f" with `batch_share` = {problem.batch_share:g}" * bool(problem.batch_share)
                 raise ValueError(
                     f"`two_time`: C and G of correlated `inputs` are known where they are drawn "
-                    f"with replacement, not for `sequence` = {problem.sequence!r}: use method "
-                    f"{SIMULATED}"
+                    f"one by one with replacement, not for `sequence` = {problem.sequence!r}"
+                    f"{share}: use method {SIMULATED}"
                 )
             found = ordered_curves(problem, t, two_time=two_time, sampling=self._sampling())
             self._tell(found)

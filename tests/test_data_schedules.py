@@ -212,8 +212,10 @@ def test_reshuffled_epochs_start_anywhere():
 
 
 def test_the_critical_rate_of_batches_is_per_step():
-    problem = problem_on(rate="cosine:1:0:3", start=WEIGHTS)
-    assert mp.critical_rate(problem) == LIMIT
+    moving = problem_on(rate="cosine:1:0:3", start=WEIGHTS)
+    with pytest.warns(UserWarning, match="a limit to constant rates"):
+        assert mp.critical_rate(moving) == LIMIT
+    problem = moving.replace(rate=1.0)
     assert LIMIT < mp.critical_rate(problem.replace(batch_size=4)) < 4 * LIMIT
     above = problem_on(rate=1.1 * mp.critical_rate(problem_on(batch_size=4)), batch_size=4)
     with pytest.raises(ValueError, match="not below the critical rate"):

@@ -143,7 +143,8 @@ def test_other_answers_refuse_what_moves():
     ):
         with pytest.raises(ValueError, match=r"the schedule `rate` = cosine:1.5:0.1:8"):
             ask(moving)
-    assert mp.critical_rate(moving) == mp.critical_rate(problem(1.0))
+    with pytest.warns(UserWarning, match=r"a limit to constant rates: `rate` = .*reaches v = 1\.5"):
+        assert mp.critical_rate(moving) == mp.critical_rate(problem(1.0))
     started = problem(1.0, start=mp.Start(R=0.5, Q=1.0))
     assert mp.slow_mode(started) == mp.slow_mode(problem(1.0))  # modes relax from anywhere
 

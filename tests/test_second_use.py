@@ -141,3 +141,38 @@ def test_settings_that_dask_jobqueue_does_not_know_are_one_line(tmp_path, monkey
         clusters.slurm(1, {"colour": 3}),
     ):
         pass
+
+
+@pytest.mark.parametrize("rule", ["adaline", "adatron", "logistic"])
+def test_what_v_c_means_for_a_schedule_is_told(rule):
+    moving = PROBLEM.replace(rule=rule, rate="cosine:1.5:0.1:8")
+    with pytest.warns(UserWarning, match=r"limit to constant rates: `rate` = .*v = 1\.5, v/v_c = "):
+        limit = mp.critical_rate(moving)
+    assert limit == mp.critical_rate(PROBLEM.replace(rule=rule))
+
+
+def test_the_command_tells_it_too(capsys):
+    main(["critical-rate", "--alpha", "1.2", "--decay", "0.1", "--rate", "cosine:1.5:0.1:8"])
+    said = capsys.readouterr()
+    assert said.out == "v_c = 2.168827\n"
+    assert said.err.startswith("manypass: v_c is a limit to constant rates: --rate = cosine")
+
+
+def test_eigenvalues_of_too_few_examples_are_called_a_sample():
+    X = np.random.default_rng(0).standard_normal((20, 21))
+    with pytest.warns(UserWarning, match="`X` has 20 examples of 21 columns: .* of the sample"):
+        assert len(mp.inputs_of(X, X[:, 0]).mu) == 20
+    assert len(mp.inputs_of(X[:, :20], X[:, 0]).mu) == 20
+
+
+@pytest.mark.parametrize("sequence", ["replacement", "reshuffled", "fixed"])
+@pytest.mark.parametrize("start", [None, mp.Start(R=0.3, Q=1.0)])
+def test_before_the_first_batch_nothing_has_been_learned(sequence, start):
+    problem = PROBLEM.replace(sequence=sequence, batch_share=0.5, start=start)
+    found = mp.solve(problem, [0.1, 0.5], mp.DMFT(samples=20_000))
+    begun = mp.solve(problem, [0.0], mp.DMFT(samples=20_000)).isel(t=0)
+    for name in ("R", "Q", "F2", "Eg", "Et"):
+        np.testing.assert_allclose(found[name], float(begun[name]), atol=1e-12)
+    R, Q = (0.3, 1.0) if start else (0.0, 0.0)
+    np.testing.assert_allclose([begun.R, begun.Q], [R, Q], atol=1e-6)
+    assert float(begun.F2) == pytest.approx(1 - 2 * np.sqrt(2 / np.pi) * R + Q, rel=0.02)

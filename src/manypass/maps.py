@@ -266,7 +266,7 @@ def _critical_line(ax: Axes, result: xr.Dataset, x: str, values: xr.DataArray) -
     if orders.refusal(problem, "critical_rate"):
         return
     decays = values["decay"].values
-    limits = [verbs.critical_rate(problem.replace(decay=decay)) for decay in decays]
+    limits = [verbs.critical_rate(problem.replace(rate=1.0, decay=decay)) for decay in decays]
     bounds = ax.get_xlim(), ax.get_ylim()
     pair = (limits, decays) if x == "rate" else (decays, limits)
     ax.plot(*pair, color="#d55e00", lw=1.5, label=r"$v_c$")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +14,7 @@ from manypass.exact import steady
 from manypass.exact.method import Exact
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
+from manypass.schedules import Schedule
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -127,6 +129,9 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
     improve. Below it the average settles. It depends on the decay and on every example, not on
     the spectrum alone. Its products over all examples can be computed on a card, `device="cuda"`.
 
+    v_c is a limit to constant rates and does not depend on the problem's own. A rate that is a
+    schedule may be above it for a while: a warning tells how far it reaches.
+
     Examples
     --------
     >>> import manypass as mp
@@ -135,7 +140,16 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
     3.09178
     """
     checks.choice("device", device, card.DEVICES)
-    if checked(problem).layered:
+    if isinstance(rate := checked(problem).rate, Schedule):
+        constant = problem.replace(rate=1.0)
+        limit = critical_rate(constant, eigenvalues=eigenvalues, device=device)
+        warnings.warn(
+            f"v_c is a limit to constant rates: `rate` = {rate} reaches v = {rate.largest:.4g}, "
+            f"v/v_c = {rate.largest / limit:.4g}",
+            stacklevel=2,
+        )
+        return limit
+    if problem.layered:
         raise ValueError(orders.refusal(problem, "critical_rate"))
     if device == "cuda" or isinstance(problem.data, Dataset):
         from manypass.data import solution  # a Teacher needs nothing of it

@@ -61,7 +61,7 @@ def curves(view: View) -> dict[str, Any]:
         answer["curves"] = plain(solved(view))
         moves = isinstance(view.problem.decay, schedules.Schedule)  # and v_c does too
         none = moves or view.correlated_epochs  # of which it takes seconds
-        limit = math.inf if none else verbs.critical_rate(view.problem)
+        limit = math.inf if none else verbs.critical_rate(view.problem.replace(rate=1.0))
         answer["critical_rate"] = limit if math.isfinite(limit) else None
         order = view.problem.sequence
         if order == "replacement" and not view.problem.scheduled:  # epochs have maps, not modes

@@ -27,7 +27,7 @@ def pair(u: Array, v: Array, c: Array, kinds: tuple[int, int]) -> Array:
     if kinds == (LINEAR, LINEAR):
         return np.array(c)
     if kinds == (RELU, RELU):
-        size = np.sqrt(u * v)
+        size = np.sqrt(u) * np.sqrt(v)  # of networks about to diverge u v is beyond the floats
         cosine = np.clip(c / np.maximum(size, 1e-300), -1, 1)
         bent = np.sqrt(1 - cosine**2) + (math.pi - np.arccos(cosine)) * cosine
         return np.asarray(size / (2 * math.pi) * bent)

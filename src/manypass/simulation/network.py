@@ -59,10 +59,11 @@ class Learner:
         left = round(until * self.n) - self.steps
         duration = float(left / self.n)
         total = self.nothing if integral is None else np.zeros_like(self.J)
-        while left > 0 and not stopping():
+        while left > 0 and not self.diverged and not stopping():
             count = min(left, BLOCK, self.examples.most)
             self.learn(*self.plan(count), total)
             left -= count
+        self.steps += left  # none, unless it has diverged or is being stopped
         if integral is not None:
             integral += total / self.n
         return duration

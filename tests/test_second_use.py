@@ -7,6 +7,8 @@ import pytest
 
 import manypass as mp
 from manypass.cli import main
+from manypass.simulation import cost
+from manypass.simulation.network import Learner
 from manypass.sweeps import clusters
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
@@ -151,6 +153,7 @@ def test_what_v_c_means_for_a_schedule_is_told(rule):
     assert limit == mp.critical_rate(PROBLEM.replace(rule=rule))
 
 
+@pytest.mark.filterwarnings("default::UserWarning")
 def test_the_command_tells_it_too(capsys):
     main(["critical-rate", "--alpha", "1.2", "--decay", "0.1", "--rate", "cosine:1.5:0.1:8"])
     said = capsys.readouterr()
@@ -176,3 +179,44 @@ def test_before_the_first_batch_nothing_has_been_learned(sequence, start):
     R, Q = (0.3, 1.0) if start else (0.0, 0.0)
     np.testing.assert_allclose([begun.R, begun.Q], [R, Q], atol=1e-6)
     assert float(begun.F2) == pytest.approx(1 - 2 * np.sqrt(2 / np.pi) * R + Q, rel=0.02)
+
+
+def test_a_network_that_has_diverged_draws_no_more_examples(monkeypatch):
+    """With α = ∞ every step draws an example: it was drawn for as long as was asked."""
+    planned = []
+    plan = Learner.plan
+    monkeypatch.setattr(
+        Learner, "plan", lambda self, count: planned.append(count) or plan(self, count)
+    )
+    fast = PROBLEM.replace(alpha=np.inf, rate=20.0)
+    found = mp.solve(fast, [1.0, 1e5], mp.Simulation(n=50, samples=2))
+    assert found.diverged.values.tolist() == [0, 2]
+    assert sum(planned) < 1e6  # of 10⁷
+
+
+FRESH = {"alpha": np.inf}
+HEAT = {"temperature": 0.1, "momentum": 0.5, "rule": "logistic"}
+
+
+@pytest.mark.parametrize("changes", [{}, FRESH, HEAT, {"mode": "batch"}])
+def test_what_a_long_simulation_may_take_is_told_before_it_begins(changes, monkeypatch):
+    monkeypatch.setattr(cost, "SMALL", 0.0)
+    problem, method = PROBLEM.replace(**changes), mp.Simulation(n=50, samples=1000)
+    seconds = cost.estimate(method, problem, 1e3, 20)
+    assert 0 < seconds < np.inf
+    assert cost.estimate(method, problem, 1e9, 20) > 1e4
+    assert cost.told(method, problem, 1e9, 20).startswith("1000 networks of N = 50 may take about ")
+    assert cost.told(mp.Exact(), problem, 1e9, 20) is None
+    lost = PROBLEM.replace(rate=50.0)  # and then nothing takes time
+    assert cost.estimate(method, lost, 1e9, 20) < cost.estimate(method, PROBLEM, 1e9, 20) / 1e3
+
+
+def test_the_command_line_tells_it(capsys, monkeypatch):
+    line = ["--method", "simulation", "--n", "20", "--alpha", "1.2", "--rate", "1", "--decay", "1"]
+    main(["solve", *line, "--times", "1"])
+    assert "may take" not in capsys.readouterr().err
+    monkeypatch.setattr(cost, "SMALL", 0.0)
+    monkeypatch.setattr(cost, "LONG", 0.0)
+    for command in (["solve", "--times", "1"], ["steady", "--window", "1"]):
+        main([*command, *line])
+        assert "manypass: 100 networks of N = 20 may take about " in capsys.readouterr().err

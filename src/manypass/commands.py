@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from manypass.checks import Array
+    from manypass.problem import Problem
 
 PICTURES = (".png", ".pdf")
 ROWS = 21  # of a table on the terminal
@@ -60,12 +61,23 @@ def run_solve(arguments: argparse.Namespace) -> None:
     from manypass import verbs
 
     method, progress = read_method(arguments, problem), sys.stderr.isatty()
+    tell_cost(problem, method, float(times[-1]), len(times))
     found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
     describe(problem)
     columns = dict(printed(found))
     advice = "" if arguments.out else "; --out x.csv writes all"
     with saved_after(found, arguments.out, arguments.plot, arguments.show_rate):
         print_table(["t", *columns], [times, *columns.values()], advice)
+
+
+def tell_cost(problem: Problem, method: Any, until: float, looks: int) -> None:
+    """Say on stderr how long a long simulation may take, before it begins."""
+    if not getattr(method, "finite", False):
+        return
+    from manypass.simulation import cost
+
+    if line := cost.told(method, problem, until, looks):
+        print(f"manypass: {line}", file=sys.stderr, flush=True)
 
 
 def printed(found: xr.Dataset) -> Iterator[tuple[str, Array]]:
@@ -126,6 +138,7 @@ def run_steady(arguments: argparse.Namespace) -> None:
     from manypass import verbs
 
     method = read_method(arguments, problem, "steady_state")
+    tell_cost(problem, method, getattr(method, "settle", 0.0) + arguments.window, 3)
     found = verbs.steady_state(problem, method, window=arguments.window)
     describe(problem)
     with saved_after(found, arguments.out):

@@ -220,3 +220,15 @@ def test_the_command_line_tells_it(capsys, monkeypatch):
     for command in (["solve", "--times", "1"], ["steady", "--window", "1"]):
         main([*command, *line])
         assert "manypass: 100 networks of N = 20 may take about " in capsys.readouterr().err
+
+
+def test_a_steady_state_that_is_lost_in_its_error_is_none():
+    """|x| never comes near ±1: the force is ±width, its response to x is chance alone."""
+    flat = PROBLEM.replace(rule=mp.Huber(width=1e-3))
+    with pytest.raises(
+        mp.NotSettledError, match=r"`rule` Huber\(width=0.001\) hardly depends on x"
+    ):
+        mp.steady_state(flat)
+    late = mp.solve(flat, [80.0], mp.DMFT(rtol=0.02))
+    same = mp.steady_state(PROBLEM.replace(rule="hebbian"))  # but for the size of the force
+    assert float(late.Q[0]) == pytest.approx(1e-6 * float(same.Q), rel=0.02)

@@ -44,6 +44,7 @@ RTOL = 0.01  # unless told
 POPULATIONS, SPLIT = 16, 4  # and those of them that are also solved as halves and more finely
 STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 %
 STEP_LEFT = 0.5  # of the last correction, after extrapolating
+LOST = 2.0  # errors of Q that Q must exceed to be an answer
 MOST_POINTS = 3_000_000  # of all paths of a population together
 
 
@@ -145,6 +146,23 @@ def told(problem: Problem, method: Any) -> Iterator[None]:
         raise NotSettledError(reason, result) from None
 
 
+def check(problem: Problem, method: Any, values: Measured) -> None:
+    """Refuse a state that is lost in its error: of forces that hardly depend on x.
+
+    M is then nothing but chance, and with it the poles of G and C, whose sum may be anything.
+    """
+    if values["Q"] > LOST * values["Q_se"]:
+        return
+    found = {name: values[name] for name in ("R", "R_se", "Q", "Q_se", "F2", "F2_se")}
+    raise NotSettledError(
+        f"no steady state is known: Q = {values['Q']:.2g} is lost in its error "
+        f"{values['Q_se']:.2g}, since the force of `rule` {problem.rule!r} hardly depends on x "
+        f"there; `solve` at a late time follows learning, or use method "
+        f"Simulation(n=500, samples=100)",
+        results.dataset(problem, method, found, {}),
+    )
+
+
 def solve(
     problem: Problem, window: float, method: Any, rtol: float | None
 ) -> tuple[Measured, dict[str, Any]]:
@@ -164,12 +182,14 @@ def solve(
                 values, errors, unsettled = {}, {"sampling": math.inf}, error
             reached = math.hypot(*errors.values())
             if values and reached <= (rtol or math.inf):
+                check(problem, method, values)
                 warn_of(values, problem.data.task, rtol or math.inf, "take a smaller `rtol`", 5)
                 break
             better = settings if rtol is None else settings.improved(errors, rtol)
             if rtol is None or better.size * scale.steps(better.step) > MOST_POINTS:
                 if not values:
                     raise unsettled
+                check(problem, method, values)
                 warn_of(values, problem.data.task, rtol or math.inf, "give more `samples`", 5)
                 break
             settings = better

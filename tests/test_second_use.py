@@ -1,6 +1,9 @@
 """What people meet when they go on, and what they are then told."""
 
 import gzip
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -232,3 +235,24 @@ def test_a_steady_state_that_is_lost_in_its_error_is_none():
     late = mp.solve(flat, [80.0], mp.DMFT(rtol=0.02))
     same = mp.steady_state(PROBLEM.replace(rule="hebbian"))  # but for the size of the force
     assert float(late.Q[0]) == pytest.approx(1e-6 * float(same.Q), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("solve --alpha 1.2 --rate 1 --times 1", 0),
+        ("critical-rate --alpha 1.2", 0),
+        ("solve --alpha 1.2 --rate 1 --times 1 --plot x.png", 2),
+        ("worth --alpha 1 --task regression --rate 0.5 --passes 1 --plot x.png", 2),
+        ("reproduce 4 --quick", 2),
+    ],
+)
+def test_a_wrong_backend_concerns_those_who_draw(tmp_path, line, code):
+    command = [sys.executable, "-m", "manypass", *line.split()]
+    odd = {**os.environ, "MPLBACKEND": "nonsense"}
+    done = subprocess.run(command, cwd=tmp_path, env=odd, capture_output=True, text=True)
+    assert done.returncode == code
+    told = "manypass: MPLBACKEND = 'nonsense' in the environment is no backend of matplotlib"
+    assert done.stderr.startswith(told if code else "")
+    assert done.stderr.count("\n") == bool(code)
+    assert bool(done.stdout) == (not code)  # told before the work is done

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import signal
 import sys
 import threading
@@ -47,7 +48,7 @@ def run_explore(arguments: argparse.Namespace) -> None:
 def run_solve(arguments: argparse.Namespace) -> None:
     """Print, save and draw learning curves."""
     check_suffix("--out", arguments.out, TABLES)
-    check_suffix("--plot", arguments.plot, PICTURES)
+    check_drawing(arguments.plot)
     if arguments.two_time and not arguments.out:
         raise ValueError("--two-time gives functions of (t, s), too large to print: add --out x.nc")
     if arguments.response and not arguments.two_time:
@@ -68,6 +69,23 @@ def run_solve(arguments: argparse.Namespace) -> None:
     advice = "" if arguments.out else "; --out x.csv writes all"
     with saved_after(found, arguments.out, arguments.plot, arguments.show_rate):
         print_table(["t", *columns], [times, *columns.values()], advice)
+
+
+def check_drawing(picture: str | None) -> None:
+    """Refuse a picture before the work is done, by its name or since matplotlib does not start."""
+    check_suffix("--plot", picture, PICTURES)
+    if picture is None:
+        return
+    try:
+        import matplotlib  # noqa: F401
+    except ValueError as error:
+        backend = os.environ.get("MPLBACKEND")
+        if backend is None:
+            raise
+        raise ValueError(
+            f"MPLBACKEND = {backend!r} in the environment is no backend of matplotlib, which "
+            f"does not start: unset it, or say MPLBACKEND=agg"
+        ) from error
 
 
 def tell_cost(problem: Problem, method: Any, until: float, looks: int) -> None:
@@ -166,7 +184,7 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
 def run_worth(arguments: argparse.Namespace) -> None:
     """Print, save and draw what repeated data are worth."""
     check_suffix("--out", arguments.out, TABLES)
-    check_suffix("--plot", arguments.plot, PICTURES)
+    check_drawing(arguments.plot)
     from manypass.worth import FITTED, effective_data
 
     passes = read_times(arguments.passes, "passes")
@@ -288,6 +306,7 @@ def ended_in_order() -> Iterator[None]:
 
 def run_reproduce(arguments: argparse.Namespace) -> None:
     """Compute the paper's figures."""
+    check_drawing("figure.png")
     from manypass.reproduce import reproduce
 
     options = {"seed": arguments.seed, "quick": arguments.quick, "progress": sys.stderr.isatty()}

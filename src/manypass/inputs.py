@@ -138,7 +138,7 @@ class PowerLaw(Inputs):
 
     def plain(self) -> str:
         """Return powerlaw:exponent:teacher:cutoff."""
-        return f"powerlaw:{self.exponent!r}:{self.teacher!r}:{self.cutoff!r}"
+        return f"powerlaw:{self.exponent!r}:{self.teacher!r}:{checks.shown(self.cutoff)}"
 
 
 @dataclass(frozen=True)
@@ -262,10 +262,10 @@ def read(value: Any) -> Inputs:
                 raise ValueError(f"`{odd[0]}` is not a field of it: it has {', '.join(known)}")
             return kind(**value)
     except ValueError as error:  # it names what is wrong in the law, not whose law it is
-        raise ValueError(f"`inputs` = {value!r:.80}: {error}") from None
+        raise ValueError(f"`inputs` = {checks.shown(value)}: {error}") from None
     raise ValueError(
         f"`inputs` must be isotropic, powerlaw:EXPONENT:TEACHER:CUTOFF, a table of values, weights "
-        f"and power, or of mu and power, got {value!r:.80}"
+        f"and power, or of mu and power, got {checks.shown(value)}"
     )
 
 
@@ -319,7 +319,7 @@ def _numbers(words: list[str]) -> dict[str, Any]:
         try:
             out[name] = float(word)
         except ValueError:
-            raise ValueError(f"`{name}` must be a number, got {word!r}") from None
+            raise ValueError(f"`{name}` must be a number, got {checks.shown(word)}") from None
     if "exponent" not in out:
         raise ValueError("`exponent` is missing: powerlaw:EXPONENT:TEACHER:CUTOFF")
     return out
@@ -332,12 +332,12 @@ def _positive(name: str, values: Any, size: int | None, *, or_zero: bool = False
             raise TypeError
         numbers = [float(value) for value in given]
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"`{name}` must be numbers, got {values!r:.80}") from None
+        raise ValueError(f"`{name}` must be numbers, got {checks.shown(values)}") from None
     low = 0.0 if or_zero else 1e-12
     wrong = next((v for v in numbers if not low <= v <= 1e12), None)
     if not numbers or wrong is not None or sum(numbers) == 0:
         least = "0 to 1e12, not all of them 0" if or_zero else "above 0 to 1e12"
-        raise ValueError(f"`{name}` must be numbers from {least}, got {values!r:.80}")
+        raise ValueError(f"`{name}` must be numbers from {least}, got {checks.shown(values)}")
     if size is not None and len(numbers) != size:
         raise ValueError(f"`{name}` must be {size} numbers, got {len(numbers)}")
     return tuple(numbers)

@@ -76,7 +76,7 @@ class Steps(Schedule):
             pairs = [(time, value) for time, value in self.pieces]
         except (TypeError, ValueError):
             raise ValueError(
-                f"`pieces` must be pairs (time, value), got {self.pieces!r:.80}"
+                f"`pieces` must be pairs (time, value), got {checks.shown(self.pieces)}"
             ) from None
         if not pairs:
             raise ValueError("`pieces` must have at least one pair (0, value), got none")
@@ -264,11 +264,17 @@ class Function(Schedule):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise ValueError(f"`function` must be a function of t, got {self.function!r}")
+            odd = checks.shown(self.function)
+            raise ValueError(f"`function` must be a function of t, got {odd}")
         given = list(self.breaks_at)
         times = checks.increasing("breaks_at", given, 1e12).tolist() if given else []
         _set(self, breaks_at=tuple(times))
-        self(0.0)
+        try:
+            self(0.0)
+        except ArithmeticError as error:
+            raise ValueError(
+                f"`function` of one's own fails at t = 0: {type(error).__name__}: {error}"
+            ) from None
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
@@ -339,12 +345,14 @@ def read(name: str, value: Any, low: float = 0.0, *, or_zero: bool = False) -> A
                 return made.read(words) if hasattr(made, "read") else made(*map(_number, words))
             except (TypeError, ValueError) as error:
                 why = str(error) if isinstance(error, ValueError) else "a wrong number of values"
-                raise ValueError(f"`{name}` = {value!r}: {why}; schedules are {FORMS}") from None
+                given = checks.shown(value)
+                raise ValueError(f"`{name}` = {given}: {why}; schedules are {FORMS}") from None
         if kind == Function.name:
             raise ValueError(
-                f"`{name}` = {value!r} was a function of one's own, which files do not hold"
+                f"`{name}` = {checks.shown(value)} was a function of one's own, which files do not "
+                f"hold"
             )
-        raise ValueError(f"`{name}` must be a number, or {FORMS}, got {value!r}")
+        raise ValueError(f"`{name}` must be a number, or {FORMS}, got {checks.shown(value)}")
     if callable(value) and not isinstance(value, type):
         try:
             return Function(value)

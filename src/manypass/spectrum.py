@@ -110,9 +110,13 @@ def empirical(eigenvalues: Any) -> Spectrum:
     >>> mp.spectrum.empirical([0.0, 1.0, 1.0, 2.0]).rho
     array([0.25, 0.5 , 0.25])
     """
-    values = np.asarray(checks.unmasked("eigenvalues", eigenvalues))
+    try:
+        values = np.asarray(checks.unmasked("eigenvalues", eigenvalues))
+    except ValueError:  # ragged
+        values = np.empty(0)
     if values.dtype.kind not in "iuf" or values.ndim != 1 or values.size == 0:
-        raise ValueError(f"`eigenvalues` must be a 1-D array of numbers, got {eigenvalues!r:.80}")
+        odd = checks.shown(eigenvalues)
+        raise ValueError(f"`eigenvalues` must be a 1-D array of numbers, got {odd}")
     values = values.astype(float)
     top = values.max()
     bad = values[~((values >= -1e-9 * top) & (values <= 1e9))]

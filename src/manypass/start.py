@@ -49,7 +49,7 @@ class Start:
     weights: Any = None
 
     def __post_init__(self) -> None:
-        if np.ndim(self.R) or np.ndim(self.Q):
+        if checking.is_table(self.R) or checking.is_table(self.Q):
             for name, table in checking.tables(self.R, self.Q, self.weights).items():
                 object.__setattr__(self, name, table)
             return
@@ -66,11 +66,12 @@ class Start:
         try:
             weights = np.asarray(checks.unmasked("weights", self.weights), float)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"`weights` must be real numbers, got {self.weights!r:.80}") from None
-        if weights.ndim != 1 or not weights.size or not np.isfinite(weights).all():
             raise ValueError(
-                f"`weights` must be finite numbers, one per column, got {self.weights!r:.80}"
-            )
+                f"`weights` must be real numbers, got {checks.shown(self.weights)}"
+            ) from None
+        if weights.ndim != 1 or not weights.size or not np.isfinite(weights).all():
+            odd = checks.shown(self.weights)
+            raise ValueError(f"`weights` must be finite numbers, one per column, got {odd}")
         object.__setattr__(self, "weights", tuple(weights.tolist()))
 
     @property
@@ -124,12 +125,13 @@ class Start:
         if isinstance(given, dict):
             unknown = next((key for key in given if key not in ("R", "Q", "weights")), None)
             if unknown is not None:
-                raise ValueError(f"`{unknown}` is not a field of start: it has R, Q, weights")
+                odd = checks.shown(unknown)
+                raise ValueError(f"{odd} is not a field of `start`: it has R, Q, weights")
             given = Start(**given)
         if not isinstance(given, Start):
             raise ValueError(
                 f"`start` must be Start(R=0.5, Q=1.0), in a file the table {{ R = 0.5, Q = 1.0 }}, "
-                f"got {given!r:.80}"
+                f"got {checks.shown(given)}"
             )
         own = isinstance(data, Dataset)
         if own and given.weights is None:

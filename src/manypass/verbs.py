@@ -197,7 +197,9 @@ def named(method: Any) -> Any:
     automatic = isinstance(method, str) and method == "auto"
     if not automatic and (not offered or isinstance(method, type)):
         names = ", ".join(map(repr, ("auto", *METHODS)))
-        raise ValueError(f"`method` must be {names} or a method such as Exact(), got {method!r}")
+        raise ValueError(
+            f"`method` must be {names} or a method such as Exact(), got {checks.shown(method)}"
+        )
     return method
 
 

@@ -26,11 +26,16 @@ def table(name: str, given: Any) -> Table:
     """Return a table of finite numbers as nested tuples."""
     try:
         found = np.asarray(checks.unmasked(name, given), float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.empty(0)
     if found.ndim != 2 or not found.size or not (np.abs(found) <= BOUND).all():
-        raise ValueError(f"`{name}` must be a table of finite numbers, got {given!r:.80}")
+        raise ValueError(f"`{name}` must be a table of finite numbers, got {checks.shown(given)}")
     return tuple(map(tuple, found.tolist()))
+
+
+def is_table(value: Any) -> bool:
+    """Whether a value is meant as one, though it may be none."""
+    return bool(isinstance(value, list | tuple) or np.ndim(value))
 
 
 def plain(value: Any) -> Any:
@@ -43,7 +48,7 @@ def symmetric(name: str, given: Any) -> Table:
     found = table(name, given)
     square = np.array(found)
     if square.shape[0] != square.shape[1] or not np.allclose(square, square.T, 1e-9, 1e-12):
-        raise ValueError(f"`{name}` must be a symmetric table, got {given!r:.80}")
+        raise ValueError(f"`{name}` must be a symmetric table, got {checks.shown(given)}")
     return found
 
 
@@ -51,7 +56,16 @@ def tables(R: Any, Q: Any, weights: Any) -> dict[str, Table]:
     """Return R and Q of a start with several units."""
     if weights is not None:
         raise ValueError("`weights` are for a Dataset: leave them out where `R` and `Q` are tables")
-    found = {"R": table("R", R), "Q": symmetric("Q", Q)}
+    found = {}
+    if is_table(R):
+        found["R"] = table("R", R)
+    if is_table(Q):
+        found["Q"] = symmetric("Q", Q)
+    if len(found) < 2:
+        raise ValueError(
+            f"`R` and `Q` must both be numbers or both tables, got {checks.shown(R)} and "
+            f"{checks.shown(Q)}"
+        )
     if len(found["R"]) != len(found["Q"]):
         raise ValueError(
             f"`R` has {len(found['R'])} rows and `Q` {len(found['Q'])}: one for each hidden unit"
@@ -74,11 +88,13 @@ def teacher(data: Teacher) -> dict[str, Any]:
         overlaps = symmetric("overlaps", overlaps)
         T = np.array(overlaps)
         if T.shape[0] != hidden:
-            raise ValueError(f"`overlaps` must be {hidden}×{hidden} numbers, got {data.overlaps!r}")
+            raise ValueError(
+                f"`overlaps` must be {hidden}×{hidden} numbers, got {checks.shown(data.overlaps)}"
+            )
         if np.linalg.eigvalsh(T)[0] <= ROUNDING * np.trace(T):
             raise ValueError(
                 f"`overlaps` must be positive definite, or units of the teacher are none of their "
-                f"own, got {data.overlaps!r:.80}"
+                f"own, got {checks.shown(data.overlaps)}"
             )
         overlaps = None if (np.eye(hidden) == T).all() else overlaps
     return {"hidden": hidden, "second": second, "overlaps": overlaps}

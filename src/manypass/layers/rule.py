@@ -19,10 +19,12 @@ def vector(name: str, given: Any, size: int) -> tuple[float, ...]:
         return (1.0,) * size
     try:
         found = np.atleast_1d(np.asarray(checks.unmasked(name, given), float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.empty(0)
     if found.shape != (size,) or not (np.abs(found) <= BOUND).all():
-        raise ValueError(f"`{name}` must be {size} finite numbers, one a unit, got {given!r:.80}")
+        raise ValueError(
+            f"`{name}` must be {size} finite numbers, one a unit, got {checks.shown(given)}"
+        )
     return tuple(found.tolist())
 
 

@@ -107,8 +107,8 @@ class Simulation:
                 FutureWarning,
                 stacklevel=3,
             )
-        checks.choice("precision", self.number, PRECISIONS)
         checks.choice("device", self.device, card.DEVICES)
+        checks.choice("precision", self.number, PRECISIONS)
         checks.number("settle", self.settle, 0, 1e6)
         checks.number("stimulus", self.stimulus, 1e-12, 1e3)
         checks.flag("response", self.response)
@@ -120,7 +120,9 @@ class Simulation:
     @property
     def number(self) -> str:
         """The precision in use."""
-        return self.precision or ("float32" if self.device == "cuda" else "float64")
+        if self.precision is not None:
+            return self.precision
+        return "float32" if self.device == "cuda" else "float64"
 
     def refusal(self, problem: Problem) -> str | None:
         """Why this method cannot serve the problem, or None if it can."""

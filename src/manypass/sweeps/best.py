@@ -79,7 +79,7 @@ def best(
     checked(problem)
     if not isinstance(objective, str):
         raise ValueError(
-            f"`objective` must be the name of a result such as 'Eg', got {objective!r}"
+            f"`objective` must be the name of a result such as 'Eg', got {checks.shown(objective)}"
         )
     window = checks.number("window", window, 0, results.LATEST)
     if not isinstance(at, str) or at != "steady":
@@ -134,14 +134,16 @@ def best(
 def _bounds(problem: Problem, over: Any, at: Any) -> dict[str, tuple[float, float]]:
     names = [over] if isinstance(over, str) else list(over) if isinstance(over, Mapping) else []
     if not names:
-        raise ValueError(f"`over` must be a field or a mapping of fields to bounds, got {over!r}")
+        raise ValueError(
+            f"`over` must be a field or a mapping of fields to bounds, got {checks.shown(over)}"
+        )
     out = {}
     for name in names:
         checks.choice("over", name, (*FIELDS, *(["schedule"] if isinstance(over, str) else [])))
         pair = _default(problem, name, at) if isinstance(over, str) else over[name]
         ends = [*pair] if np.iterable(pair) else []
         if len(ends) != 2:
-            raise ValueError(f"`over[{name}]` must be two bounds, got {pair!r:.60}")
+            raise ValueError(f"`over[{name}]` must be two bounds, got {checks.shown(pair)}")
         low, high = ends
         low = checks.number(f"over[{name}]", low, 1e-12, results.LATEST)
         high = checks.number(f"over[{name}]", high, 1e-12, results.LATEST)

@@ -1,0 +1,155 @@
+"""Absurd values of every argument: one line that names the argument, no other kind of error."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import manypass as mp
+from manypass import schedules
+
+PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
+UNITS = mp.Start(R=[[0.1, 0], [0, 0.1]], Q=[[0.25, 0], [0, 0.25]])
+X = np.random.default_rng(0).standard_normal((30, 3))
+OWN = PROBLEM.replace(data=mp.Dataset(X, X[:, 0] + X[:, 1] ** 2), decay=0.0)
+
+# None and a number are what some of them may be
+ABSURD = {
+    "text": "a\nb",
+    "nan": np.nan,
+    "complex": 1j,
+    "negative": -1e300,
+    "bytes": b"x",
+    "object": object(),
+    "class": dict,
+    "dict": {"a\n": 1},
+    "set": {1, 2},
+    "ragged": [[1], [1, 2]],
+    "nested": [[[1.0]]],
+    "array": np.full((3, 40), np.nan),
+    "strings": np.array(["a", "b"]),
+    "date": datetime.date(2000, 1, 1),
+    "span": np.timedelta64(1, "s"),
+    "frame": pd.DataFrame({"a": [1], "b": ["x"]}),
+    "masked": np.ma.array([1.0, 2.0], mask=[0, 1]),
+    "huge": 10**400,
+    "generator": (i for i in range(0)),
+    "failing": lambda *values: 1 / 0,
+}
+TAKES = {  # a name, the call with one argument, the argument
+    **{
+        f"Problem({name})": (lambda v, name=name: PROBLEM.replace(**{name: v}), name)
+        for name in (
+            *("data", "rule", "rate", "decay", "temperature", "mode", "sequence", "batch_share"),
+            *("batch_size", "momentum", "start"),
+        )
+    },
+    **{
+        f"Teacher({name})": (lambda v, name=name: mp.Teacher(**{"alpha": 1.0, name: v}), name)
+        for name in ("alpha", "task", "noise", "inputs", "hidden", "activation")
+    },
+    "Teacher(second)": (lambda v: mp.Teacher(1.0, hidden=2, second=v), "second"),
+    "Teacher(overlaps)": (lambda v: mp.Teacher(1.0, hidden=2, overlaps=v), "overlaps"),
+    **{
+        f"Committee({name})": (lambda v, name=name: mp.Committee(**{name: v}), name)
+        for name in ("hidden", "activation", "second", "second_rate")
+    },
+    **{
+        f"Start({name})": (lambda v, name=name: mp.Start(**{name: v}), name)
+        for name in ("R", "Q", "weights")
+    },
+    **{
+        f"PowerLaw({name})": (lambda v, n=name: mp.PowerLaw(**{"exponent": 1.0, n: v}), name)
+        for name in ("exponent", "teacher", "cutoff")
+    },
+    **{
+        f"Blocks({name})": (lambda v, n=name: mp.Blocks(**{"values": [1, 2], n: v}), name)
+        for name in ("values", "weights", "power")
+    },
+    **{
+        f"Eigenvalues({name})": (lambda v, n=name: mp.Eigenvalues(**{"mu": [1, 2], n: v}), name)
+        for name in ("mu", "power")
+    },
+    "Steps(pieces)": (schedules.Steps, "pieces"),
+    **{
+        f"InverseTime({name})": (
+            lambda v, n=name: schedules.InverseTime(**{"value": 1.0, "tau": 1.0, n: v}),
+            name,
+        )
+        for name in ("value", "tau", "power")
+    },
+    **{
+        f"Exponential({name})": (
+            lambda v, n=name: schedules.Exponential(**{"value": 1.0, "tau": 1.0, n: v}),
+            name,
+        )
+        for name in ("value", "tau")
+    },
+    **{
+        f"Cosine({name})": (
+            lambda v, n=name: schedules.Cosine(**{"high": 1.0, "low": 0.1, "until": 1.0, n: v}),
+            name,
+        )
+        for name in ("high", "low", "until")
+    },
+    **{
+        f"Warmup({name})": (
+            lambda v, n=name: schedules.Warmup(**{"until": 1.0, "then": 1.0, n: v}),
+            name,
+        )
+        for name in ("until", "then")
+    },
+    "effective_data(problem)": (lambda v: mp.effective_data(v, [1, 2]), "problem"),
+    "effective_data(passes)": (lambda v: mp.effective_data(PROBLEM, v), "passes"),
+    "effective_data(tuned)": (lambda v: mp.effective_data(PROBLEM, [1], tuned=v), "tuned"),
+    "specialization(problem)": (lambda v: mp.specialization(v, [1.0, 2.0]), "problem"),
+    "problem_of(result)": (mp.problem_of, "result"),
+    "Start.of(result)": (mp.Start.of, "result"),
+    "inputs_of(X)": (lambda v: mp.inputs_of(v, [1.0, 2.0]), "X"),
+    "inputs_of(y)": (lambda v: mp.inputs_of(X, v), "y"),
+    "best(over)": (lambda v: mp.best(PROBLEM, v), "over"),
+    **{
+        f"best({name})": (lambda v, n=name: mp.best(PROBLEM, "schedule", **{"at": 2.0, n: v}), name)
+        for name in ("at", "objective", "method", "window")
+    },
+    **{
+        f"advise({name})": (lambda v, n=name: mp.advise(OWN, **{"passes": 2, n: v}), name)
+        for name in ("passes", "objective", "holdout", "seed", "schedules")
+    },
+    **{
+        f"{kind.__name__}({name})": (lambda v, kind=kind, n=name: kind(**{n: v}), name)
+        for kind, names in (
+            (mp.DMFT, ("dt", "samples", "seed", "rtol", "memory", "threads")),
+            (mp.Exact, ("eigenvalues", "samples", "accuracy", "seed", "diagonal", "device")),
+            (
+                mp.Simulation,
+                (
+                    *("n", "samples", "seed", "sequence", "precision", "settle", "response"),
+                    *("stimulus", "threads", "device"),
+                ),
+            ),
+        )
+        for name in names
+    },
+    "solve(times)": (lambda v: mp.solve(PROBLEM, v), "times"),
+    "solve(method)": (lambda v: mp.solve(PROBLEM, [1.0], v), "method"),
+    "solve(two_time)": (lambda v: mp.solve(PROBLEM, [1.0], two_time=v), "two_time"),
+    "steady_state(window)": (lambda v: mp.steady_state(PROBLEM, window=v), "window"),
+    "critical_rate(device)": (lambda v: mp.critical_rate(PROBLEM, device=v), "device"),
+    "critical_rate(eigenvalues)": (
+        lambda v: mp.critical_rate(PROBLEM, eigenvalues=v),
+        "eigenvalues",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ABSURD)
+@pytest.mark.parametrize("taken", TAKES)
+def test_absurd_values_are_one_line_that_names_the_argument(taken, kind):
+    call, name = TAKES[taken]
+    own = kind == "failing" and name in ("rate", "decay", "then")  # a schedule of one's own
+    with pytest.raises((ValueError, TypeError), match="`" + ("function" if own else name)) as told:
+        call(ABSURD[kind])
+    assert "\n" not in str(told.value)
+    assert len(str(told.value)) < 600

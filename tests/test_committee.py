@@ -80,7 +80,7 @@ def test_parts_are_checked():
         (lambda: mp.Committee(2, second_rate=-1), "`second_rate`"),
         (lambda: mp.Start(R=EYE, Q=[[1, 2], [3, 4]]), "`Q` must be a symmetric table"),
         (lambda: mp.Start(R=EYE, Q=np.eye(3)), "`R` has 2 rows and `Q` 3"),
-        (lambda: mp.Start(R="table", Q=EYE), "`R` must be a table"),
+        (lambda: mp.Start(R="table", Q=EYE), "`R` and `Q` must both"),
         (lambda: mp.Start(R=EYE, Q=EYE, weights=[1]), "`weights`"),
     ):
         with pytest.raises(ValueError, match=said):

@@ -110,8 +110,9 @@ def empirical(eigenvalues: Any) -> Spectrum:
     >>> mp.spectrum.empirical([0.0, 1.0, 1.0, 2.0]).rho
     array([0.25, 0.5 , 0.25])
     """
+    checks.unmasked("eigenvalues", eigenvalues)
     try:
-        values = np.asarray(checks.unmasked("eigenvalues", eigenvalues))
+        values = np.asarray(eigenvalues)
     except ValueError:  # ragged
         values = np.empty(0)
     if values.dtype.kind not in "iuf" or values.ndim != 1 or values.size == 0:

@@ -125,8 +125,8 @@ class Start:
         if isinstance(given, dict):
             unknown = next((key for key in given if key not in ("R", "Q", "weights")), None)
             if unknown is not None:
-                odd = checks.shown(unknown)
-                raise ValueError(f"{odd} is not a field of `start`: it has R, Q, weights")
+                odd = " ".join(str(unknown).split())
+                raise ValueError(f"`{odd}` is not a field of start: `start` has R, Q, weights")
             given = Start(**given)
         if not isinstance(given, Start):
             raise ValueError(

@@ -251,7 +251,7 @@ def test_a_rule_that_does_not_compile_is_located():
 
 
 def test_an_unreachable_accuracy_is_told(monkeypatch):
-    monkeypatch.setattr("manypass.cavity.method.ROUNDS", 1)
+    monkeypatch.setattr("manypass.cavity.accuracy.ROUNDS", 1)
     with pytest.warns(
         UserWarning, match=r"`rtol` = 0.001 is not reached: the error of \w+ is 0\.0"
     ):

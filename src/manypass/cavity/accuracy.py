@@ -1,0 +1,154 @@
+"""How many examples and which step: populations are run until they are as accurate as asked for."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manypass import memory, schedules
+from manypass.cavity.dmft import SPLIT, sample, summary
+from manypass.cavity.plan import Plan, make_plan
+from manypass.cavity.settling import fastest, warn_of
+from manypass.cavity.smooth import jumps
+from manypass.cavity.weights import few
+from manypass.checks import Array
+from manypass.ensemble import DivergedError, Measured, in_order, shown
+from manypass.layers.net import Net
+from manypass.problem import Problem
+
+if TYPE_CHECKING:
+    from manypass.cavity.method import DMFT
+
+SAMPLES = 40_000  # unless told
+COARSE = 0.6  # first step that is tried, in units of the fastest relaxation time
+OFTEN = 0.2  # and the most that x changes by an example's own instants in it, v/α
+LARGEST = 2.5  # step that can be asked for, in units of that one
+MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
+POPULATIONS = 16  # independent ones: their scatter is the sampling error
+ROUNDS = 5  # of choosing step and samples
+FIRST = 2000  # examples of each population at first, if an accuracy is to be reached
+
+
+def ensemble(
+    method: DMFT,
+    problem: Problem,
+    t: Array,
+    names: Any,
+    finish: Any,
+    rtol: float | None,
+    progress: Any,
+) -> tuple[Measured, dict[str, Any]]:
+    """Values with errors and how they were found; chooses step and samples to reach `rtol`."""
+    dt, samples = step_of(method, problem), method.samples or SAMPLES
+    jump = jumps(problem.rule, problem.data.task)  # then the order of the step is not quite 2
+    if rtol is not None:
+        first = make_plan(problem, t, names, finish, dt)
+        samples = POPULATIONS * max(FIRST * first.units, first.least)
+    found: Measured = {}
+    for _ in range(ROUNDS):
+        try:
+            found, how = populations(
+                method, problem, make_plan(problem, t, names, finish, dt), samples, progress
+            )
+        except ValueError:
+            if not found:
+                raise
+            break  # too many steps, or too much memory: what there is will have to do
+        errors = found.pop("budget")
+        reached = math.sqrt(sum(e**2 for e in errors.values()))
+        if rtol is None or reached <= rtol:
+            if rtol is not None:
+                warn_of(found, problem.data.task, rtol, "take a smaller `rtol`", 5)
+            return found, how
+        # Shares of the error that leave room for each other; far ones are not to be trusted.
+        chance = math.hypot(errors["sampling"], errors["population"]) / (0.75 * rtol)
+        step, more = errors["step"] / (0.5 * rtol), max(1.1 * chance**2, 1.0)
+        if samples >= MOST_SAMPLES:
+            break
+        samples = min(int(samples * min(more, 50.0)), MOST_SAMPLES)
+        dt *= min(max(step, 1.0), 27.0) ** (-1 / 2 if jump else -1 / 3)
+    way = "give more `samples` and a smaller `dt`, or more `memory`"
+    warn_of(found, problem.data.task, rtol or math.inf, way, 5)
+    return found, how
+
+
+def populations(
+    method: DMFT, problem: Problem, plan: Plan, samples: int, progress: Any
+) -> tuple[Measured, dict[str, Any]]:
+    """Values with errors, from as many examples on the grids of one plan."""
+    from manypass.simulation.kernels import compiled_rule
+
+    size = -(-samples // POPULATIONS)
+    if size < plan.least:
+        raise ValueError(
+            f"`samples` = {samples} is too few for {plan.grid.t.size - 1} time steps: at least "
+            f"{plan.least * POPULATIONS}{'' if problem.batch_share else ', or a larger `dt`'}"
+        )
+    rule: Any = Net.of(problem) if problem.layered else compiled_rule(problem.rule)
+    threads, dt = threads_of(method, problem, plan, size), float(np.diff(plan.grid.t).max())
+
+    def work(i: int) -> Any:
+        rng = np.random.default_rng(np.random.SeedSequence(method.seed, spawn_key=(i,)))
+        return sample(problem, rule, size, plan, rng, split=i < SPLIT)
+
+    done = in_order(work, range(POPULATIONS), threads)
+    classes = problem.data.task == "classification"
+    kind = "jumps" if jumps(problem.rule, problem.data.task) else "smooth"
+    sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
+    floors = {"Et": 1 / samples} if classes else {}  # one example more or less
+    nodes = few(problem.teacher.inputs).error
+    runs = shown(done, POPULATIONS, progress, "mean field", "population")
+
+    in_epochs = plan.grid.ends.size and not problem.batch_share
+    learned_by_heart = in_epochs or not problem.teacher.isotropic
+    overfit = plan.cells / size if learned_by_heart else 0.0
+    if problem.layered:  # every unit has its own normals, and no mean over fresh ones
+        overfit = plan.units * plan.cells / size
+
+    def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
+        found = summary(so_far, sizes, floors, kind, overfit, nodes)
+        how = {"dt": dt, "samples": size * len(so_far)}
+        return found, how | {"errors": json.dumps(found["budget"])}
+
+    so_far = []
+    for run in runs:
+        lost = np.isinf(run[0]["Q"])
+        if lost.any():
+            done.close()
+            raise DivergedError(int(lost.argmax()), {"dt": dt, "samples": size})
+        so_far.append(run)
+        if callable(progress):
+            progress(*summed(so_far))
+    return summed(so_far)
+
+
+def step_of(method: DMFT, problem: Problem) -> float:
+    """Return the step that is tried first, or that was asked for."""
+    coarse = COARSE / fastest(problem) / (1 + jumps(problem.rule, problem.data.task))
+    if problem.batch_share:  # one step is one batch
+        if method.dt is not None:
+            raise ValueError(
+                f"`dt` is one batch where `batch_share` > 0, got {method.dt:g}: leave it out"
+            )
+        return problem.batch_share * problem.teacher.alpha
+    if problem.mode == "online":  # few are learned twice in a step
+        coarse = min(coarse, OFTEN * problem.data.alpha / schedules.largest(problem.rate))
+    return min(method.dt, LARGEST * coarse) if method.dt else coarse
+
+
+def threads_of(method: DMFT, problem: Problem, plan: Plan, size: int) -> int:
+    """How many populations fit into memory at once; none is refused with the number."""
+    cells, kept = 3 * plan.cells, plan.grid.keep.size  # on both grids, and halves
+    if problem.mode == "batch" and kept:  # and beside them the probes of the response
+        cells = 3 * (cells + 3 * kept)
+    modes = few(problem.teacher.inputs).mu.size
+    weights = 64 * cells * plan.grid.t.size * modes if modes > 1 else 0
+    units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
+    needed = size * units * (8 * cells + 200) + 16 * (kept * units) ** 2 + weights
+    remedy = "take fewer `samples`, a larger `dt` or earlier `times`, or allow more `memory`"
+    free = memory.require(needed, remedy, method.memory * 1e9)
+    return max(1, min(method.threads or os.cpu_count() or 1, int(free // needed)))

@@ -10,7 +10,7 @@ from references import Table
 
 import manypass as mp
 from manypass import inputs
-from manypass.cavity.weights import few
+from manypass.cavity.modes import few
 
 BLOCKS, LAW = inputs.Blocks([0.3, 2.5], [3, 1]), inputs.PowerLaw(1.2, 1.4, 0.02)
 FEW = ("blocks-logistic-heat", "powerlaw-adatron", "blocks-perceptron-fast")

@@ -11,10 +11,10 @@ import numpy as np
 
 from manypass import memory, schedules
 from manypass.cavity.dmft import SPLIT, sample, summary
+from manypass.cavity.modes import few
 from manypass.cavity.plan import Plan, make_plan
 from manypass.cavity.settling import fastest, warn_of
 from manypass.cavity.smooth import jumps
-from manypass.cavity.weights import few
 from manypass.checks import Array
 from manypass.ensemble import DivergedError, Measured, in_order, shown
 from manypass.layers.net import Net

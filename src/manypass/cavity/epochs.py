@@ -11,11 +11,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from manypass.cavity import passes
 from manypass.cavity.grid import DIVERGED
 from manypass.cavity.online import Online
+from manypass.cavity.past import Normals
 from manypass.checks import Array
 from manypass.ensemble import Measured
 from manypass.orders import steps_by
@@ -31,14 +30,13 @@ class Epochs(Online):
 
     limit = 0  # of the steps at which averages are those of t = 0⁺
 
-    def __init__(self, problem: Problem, rule: Any, examples: Any, *rest: Any, **more: Any) -> None:
-        size = examples[0].size
+    def __init__(self, problem: Problem, student: Any, *rest: Any, **more: Any) -> None:
+        size, K = len(student.known), len(student.R)
         self.fixed, self.again = problem.sequence == "fixed", problem.sequence == "replacement"
-        self.where, self.forces, self.when = np.full(size, -1), np.zeros(size), np.zeros(size)
-        self.all, self.none = np.ones(size, bool), np.zeros(size, np.int64)
-        super().__init__(problem, rule, examples, *rest, **more)
+        self.where, self.forces = np.full(size, -1), np.zeros((size, K))  # learned in this epoch
+        super().__init__(problem, student, *rest, **more)
 
-    def step(self, t: float, z: NDArray[np.float32], before: Any, after: Any) -> float:
+    def step(self, t: float, z: Normals, before: Any, after: Any) -> float:
         """Go on to t; those learned after it see what is new then."""
         ended = t in self.ends
         if not (ended or self.fixed):
@@ -49,40 +47,31 @@ class Epochs(Online):
 
     def _renew(self, ended: bool, after: Any) -> None:
         """Look again at those who are learned from now on, in a new epoch if one has ended."""
+        past, n = self.past, self.past.n
         if ended:
-            learned = self.where >= 0
-            self.past.turn(self.where, self.forces, self.t)
-            self.last[learned], self.where[:], self.forces[:] = self.when[learned], -1, 0.0
-        A, E, E_before, P, P_before = self.past.rows[:5, : self.past.count]
-        one, E[:], P[:], _ = self._look(self.R, A, (self.none, after), complete=True)
-        self.m = self._regress(self.R, A, one, E)
-        E_before[:], P_before[:], self.one, self.before = E, P, one, one
+            past.turn(self.where, self.forces, self.t)
+            self.student.ended(self.where >= 0)
+            self.where[:], self.forces[:] = -1, 0.0
+        A = past.rows[0, :, :n]
+        found = self._look(self.R, A, self.a, (self.none, after), complete=True)
+        self.m, self.one, E, P, _ = found
+        past.rows[1:5, :, :n], self.before = (E, E, P, P), self.one
 
-    def _look(self, R: float, A: Array, instants: Any, complete: bool = False) -> Any:
-        past, n, (before, after) = self.past, A.size, instants
-        i = len(self.curves) - self.limit
-        who = before + after > 0 if self.fixed and i else self.all
-        own = past.own(n, None if complete else past.newest(n))
-        response = past.rows[past.sources, :n] @ own
-        one, E, P, self.x = passes.epoch(
-            i,
-            (self.t, R, self.m, self.v, self.pace(self.t, self.t)[0]),
-            (past.z, past.e),
-            (A, own, past.begin[:n]),
-            self.examples,
-            (who, before, after),
-            (response[: n - past.first], self.where, self.forces, self.when),
-            self.last,
-            self.rule,
-            self.problem.data.task == "classification",
+    def _look(self, R: Array, A: Array, a: Array, instants: Any, complete: bool = False) -> Any:
+        past, n, whole = self.past, A.shape[1], complete or self.past.count == self.begun
+        own = past.own(n, None if whole else past.latest(n))
+        sources = past.rows[past.sources][: past.count - past.first, :, :n]
+        response = np.ascontiguousarray((sources @ own.T).transpose(0, 2, 1))
+        found = self.student.epoch(self, (R, A, a), own, instants, response)
+        return *found, self._forces(past.count - 1)
+
+    def _forces(self, cell: int) -> Array:
+        """⟨f eᵀ⟩ of the forces f in a cell; with themselves at its end."""
+        mine, n = self.where == cell - self.past.first, self.past.K * cell
+        f = self.forces[mine]
+        return np.asarray(
+            np.concatenate([f.T @ self.past.e[mine, :n], f.T @ f], axis=1) / mine.size
         )
-        return one, E, P, self._newest(n - 1)
-
-    def _newest(self, n: int) -> Array:
-        """⟨f_n e_c⟩ of the forces in cell n; with itself as the last."""
-        mine = self.where == n - self.past.first
-        forces = self.forces[mine]
-        return np.asarray(np.append(forces @ self.past.e[mine, :n], forces @ forces) / mine.size)
 
 
 class Batches(Epochs):
@@ -93,17 +82,16 @@ class Batches(Epochs):
     they are drawn: ⟨f²⟩ = (β + β²)⟨F̂²⟩.
     """
 
-    def at(self, t: Array, scale: Any) -> Measured:
-        """R, Q, F2, Et after the last batch before each time; inf where they have diverged."""
-        _, *values = np.array(self.curves).T
-        done = steps_by(self.problem, t).astype(int)
-        known = done < len(self.curves)
-        known[known] &= np.max(values[1:3], axis=0)[done[known]] < DIVERGED
-        out = np.full((4, t.size), np.inf)
-        out[:, known] = np.array(values)[:, done[known]]
-        return dict(zip(("R", "Q", "F2", "Et"), out, strict=True))
-
     limit = -1  # there is no t = 0⁺
+
+    def at(self, t: Array, scale: Any) -> Measured:
+        """Return curves after the last batch before each time; inf where they have diverged."""
+        done, table = steps_by(self.problem, t).astype(int), np.array(self.curves)
+        known = done < len(table)
+        known[known] &= (table[done[known], 1:3] < DIVERGED).all(axis=1)
+        out = np.full((t.size, table.shape[1]), np.inf)
+        out[known] = table[done[known]]
+        return self._named(out)
 
     def pace(self, low: float, high: float) -> tuple[float, float]:
         """Rate and decay of a batch are those when it begins."""
@@ -113,24 +101,23 @@ class Batches(Epochs):
         """Learn the first batch."""
         self._renew(False, learned)
 
-    def step(self, t: float, z: NDArray[np.float32], before: Any, after: Any) -> float:
+    def step(self, t: float, z: Normals, before: Any, after: Any) -> float:
         """Go on to t by the batch that was learned last, and learn the next one."""
         past, problem, d = self.past, self.problem, t - self.t
-        v, decay = self.pace(self.t, t)
-        alpha, n, again = problem.data.alpha, past.count, self.again
-        S = self._newest(n)
+        (v, decay), (heat, apart) = self.pace(self.t, t), self._heat(d)
+        n, share = past.n, self.again * problem.batch_share
+        S = self._forces(past.count)
         past.append(z, self.new, self.t, t)
-        A, E, _, P, _ = past.rows[:5, : n + 1]
-        push, (heat, apart) = past.L[n, : n + 1], self._heat(d)
-        push[:n] = v * d / math.sqrt(alpha) * P[:n]
-        whole = v**2 * d * self.one[1] * (1 + again * problem.batch_share) + heat
-        push[n] = math.sqrt(max(whole - push[:n] @ push[:n], 1e-9 * whole + 1e-24))
-        drive = np.append(self.one[0], E)
+        A, E, _, P, _ = past.rows[:5, :, : past.n]
+        along = v * d / math.sqrt(problem.data.alpha) * P[:, :n]
+        self._put(along, v**2 * d * self.one.FF * (1 + share) + heat * past.one)
+        drive, push = np.concatenate([self.one.D, E], axis=1), past.L[n : past.n, : past.n]
         A[:] = past.weights.leap((v * d, decay, self.m), drive, push, apart)
         self.R = past.weights.R
-        past.complete(self._row(S), P)
+        self.a = self.a + self.student.second_rate * d * self.one.second
+        past.complete(*self._row(S), P)
         self.t = t
-        self._renew(again or t in self.ends, after)
+        self._renew(self.again or t in self.ends, after)
         self._record(A)
         past.merge(t)
-        return float(max(self.curves[-1][2:4]))
+        return self.largest

@@ -11,10 +11,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from manypass.cavity.looked import Looked
 from manypass.cavity.moments import DRIVE, FAST, MEASURED, MISSED, SQUARE, heard, missed
 from manypass.cavity.online import Online
+from manypass.cavity.past import Normals
 from manypass.cavity.weights import line_weights
 from manypass.checks import Array
 from manypass.compiling import njit
@@ -28,34 +29,31 @@ TURNS, CLOSE = 30, 1e-6  # of looking for a force that acts on itself, and when 
 
 
 class Flow(Online):
-    """`Online` without chance; G from the same run with weights pushed a little to either side.
+    """`Online` of one unit without chance; G from runs with weights pushed a little to either side.
 
     A force that is stiff acts at the end of a step.
     """
 
-    drift = False  # at first h is R y, growing as t: F is no slope times that
-
     def __init__(
         self,
         problem: Problem,
-        rule: Any,
-        examples: Any,
+        student: Any,
         per: float,
         keep: Array,
-        probes: NDArray[np.float32],
-        begin: NDArray[np.float32] | None = None,
+        probes: Normals,
+        begin: Normals | None = None,
         side: float = 0.0,
     ) -> None:
-        self.owed, self.normals, self.side = np.zeros(examples[0].size), probes, side
+        self.owed, self.normals, self.side = np.zeros(len(student.known)), probes, side
         self.beside: list[Flow] = []
         if keep.size and not side:
             size = PROBE / math.sqrt(keep.size)
-            shared = (problem, rule, examples, per, keep, probes, begin)
+            shared = (problem, student, per, keep, probes, begin)
             self.beside = [Flow(*shared, way) for way in (-size, size)]
         per = per if problem.temperature else math.inf
-        super().__init__(problem, rule, examples, per, keep, begin=begin)
+        super().__init__(problem, student, per, keep, begin=begin)
 
-    def step(self, t: float, z: NDArray[np.float32], before: Any, after: Any) -> float:
+    def step(self, t: float, z: Normals, before: Any, after: Any) -> float:
         """Go on to t, and those who are pushed as well."""
         found = [run.step(t, z, before, after) for run in self.beside]
         return max(super().step(t, z, before, after), *found, 0.0)
@@ -66,85 +64,97 @@ class Flow(Online):
             self.G = (self.beside[0].G + self.beside[1].G) / 2
         return super().at(t, scale)
 
-    def _guess(self, n: int, E: Array, d: float) -> float:
-        return 0.0
+    def _guess(self, own: slice, E: Array, d: float) -> Array:
+        return np.zeros((1, 1))
 
-    def _push(self, d: float, F2: float, P: Array, S: Array | None = None) -> None:
+    def _push(self, d: float, FF: Array, P: Array, S: Array | None = None) -> None:
         """Put the push of this step into L, as its forces are or, before it is taken, will be.
 
         Without heat e is orthonormal, to all digits there are; what is too little waits.
         """
-        past, n, scale = self.past, P.size - 1, math.sqrt(self.problem.data.alpha)
+        past, n, scale = self.past, P.shape[1] - 1, math.sqrt(self.problem.data.alpha)
         push, heat, f = past.L[n], 2 * self.problem.temperature * d, None
         if S is None:
-            share = self.v * d / scale**2
-            S = np.append(share * (past.rows[3, :n] + P[:n]), share**2 * (self.one[1] + F2)) / 2
-        elif not heat:
+            share, F2 = self.v * d / scale**2, self.one.FF[0, 0] + FF[0, 0]
+            s = np.append(share * (past.rows[3, 0, :n] + P[0, :n]), share**2 * F2) / 2
+        else:
+            s = S[0]
+        if S is not None and not heat:
             e = past.e[:, :n]
-            f = past.e[:, n] - e @ S[:n].astype(np.float32)
+            f = past.e[:, n] - e @ s[:n].astype(np.float32)
             more = f @ e / f.size
             f -= e @ more
-            S[:n] += more
-        push[:n] = scale * S[:n]
-        left = scale**2 * S[n] - push[:n] @ push[:n] if f is None else scale**2 * (f @ f) / f.size
+            s[:n] += more
+        push[:n] = scale * s[:n]
+        left = scale**2 * s[n] - push[:n] @ push[:n] if f is None else scale**2 * (f @ f) / f.size
         push[n] = math.sqrt(max(left, 0.0) + heat)
-        size = self.curves[-1][2] + scale**2 * S[n]
+        size = self.Q + scale**2 * s[n]
         if not heat and left <= SPANNED * min(size, 10 * self.side**2 or math.inf):
             push[n] = 0.0
-            self.new = self.new if f is None else self.new + f
+            self.new = self.new if f is None else self.new + f[:, None]
 
-    def _row(self, S: Array) -> Array:
-        return self.past.L[S.size - 1, : S.size]
+    def _row(self, S: Array) -> tuple[Array, Array]:
+        n = S.shape[1] - 1
+        own = self.past.L[n : n + 1, : n + 1]
+        return own[:, :n], 1 / np.where(own[:, n:] == 0, math.inf, own[:, n:])
 
-    def _advance(self, d: float, m: float, one: Array, E: Array) -> tuple[float, Array]:
-        n = E.size - 1
+    def _advance(self, d: float, m: float, one: Looked, E: Array) -> tuple[Array, Array, Array]:
+        n = E.shape[1] - 1
         if self.past.L[n, n] == 0:  # no direction
-            E[n] = 0.0
+            E[:, n] = 0.0
         return super()._advance(d, m, one, E)
 
-    def _look(self, R: float, A: Array, instants: Any, newest: float | None = 0.0) -> Any:
-        past, n, self.after = self.past, A.size - 1, instants[1]
-        if A.size and newest is not None:
-            d = past.end[n] - past.begin[n]
+    def _look(self, R: Array, A: Array, a: Array, instants: Any) -> Any:
+        past, n, latest = self.past, A.shape[1], None
+        if n:
+            d = past.end[n - 1] - past.begin[n - 1]
             q = self.v * d * (self.decay - self.m)
-            newest = sum(line_weights(q)[1:])
-        *found, self.x, self.new = flow(
-            (R, self.m, self.v, self._next_rate()),
+            latest = np.full((1, 1), sum(line_weights(q)[1:]))
+        return self.student.regressed(self.m, (R, A), *self._found(A, R, latest, instants))
+
+    def _found(self, A: Array, R: Array, latest: Array | None, instants: Any) -> Any:
+        """Averages, given G of the last cell if it is not complete."""
+        past, student, self.after = self.past, self.student, instants[1]
+        *found, student.x, new = flow(
+            (R[0, 0], self.m, self.v, self.next_rate()),
             (past.z, past.e),
-            (A, past.own(A.size, newest)),
-            self.examples,
+            (A[0], past.own(A.shape[1], latest)[0]),
+            student.examples,
             instants,
             self.owed,
-            self.rule,
-            self.problem.data.task == "classification",
+            *student.rule,
+            student.classify,
         )
-        self.learned = self.new
+        self.new = self.learned = new[:, None]
         return found
 
     def _record(self, A: Array) -> None:
         super()._record(A)
         kept = np.flatnonzero(self.keep == self.t) if self.side else ()
         for k in kept:
-            past, n = self.past, self.past.count
+            past, n = self.past, self.past.n
             waiting, owed = self.new - self.learned, self.owed.copy()
-            past.append(self.normals[k], self.new * 0, self.t, self.t)
-            past.L[n, n] = past.rows[0, n] = self.side
-            past.weights.place(n, self.side)
+            past.append(self.normals[k : k + 1], 0.0, self.t, self.t)
+            past.L[n, n] = past.rows[0, 0, n] = self.side
+            past.weights.place(n, np.full((1, 1), self.side))
             # All change at once; who is stiff will be seen at the end of the next step.
             self.owed[:] = 0.0
-            found = self._look(self.R, past.rows[0, : n + 1], (owed * 0, self.after), None)
+            A = past.rows[0, :, : n + 1]
+            _, E_then, P_then, _ = self._found(A, self.R, None, (owed * 0, self.after))
             self.new[owed > 0] = 0.0
             self.new, self.owed = self.new + waiting, owed
-            E, E_before, P, P_before = past.rows[1:5, : n + 1]
-            for now, before, then in ((E, E_before, found[1]), (P, P_before, found[2])):
+            E, E_before, P, P_before = past.rows[1:5, :, : n + 1]
+            for now, before, then in ((E, E_before, E_then), (P, P_before, P_then)):
                 before += then - now
                 now[:] = then
 
     def _response(self, A: Array, lags: Array) -> Array:
         """Return A of earlier probes, in units of what they were."""
-        flat = self.past.begin[: A.size] == self.past.end[: A.size]
+        past = self.past
+        flat = past.begin[: A.shape[1]] == past.end[: A.shape[1]]
         cells = np.flatnonzero(flat)[self.begun :]
-        return np.append(A[cells] / self.side, 1.0) if self.side else 0 * lags
+        found = np.append(A[0, cells] / self.side, 1.0) if self.side else 0 * lags
+        return found[:, None, None]
 
 
 @njit(**FAST)
@@ -171,7 +181,7 @@ def held(force, parameters, x, aim, kick):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
-def flow(line, past, cells, examples, weights, owed, rule, classify):  # type: ignore[no-untyped-def]
+def flow(line, past, cells, examples, weights, owed, parameters, force, classify):  # type: ignore[no-untyped-def]
     """Return averages at t_i, the activations, and what is learned in the half step after t_i.
 
     The averages are those of `moments.online`. `line` is R, m, and v before and after t_i; all
@@ -179,7 +189,7 @@ def flow(line, past, cells, examples, weights, owed, rule, classify):  # type: i
     half step to forces that were stiff is learned now.
     """
     (R, m, v, v_after), (z, e), (A, B) = line, past, cells
-    (y, target), (before, after), (parameters, force) = examples, weights, rule
+    (y, target), (before, after) = examples, weights
     n = A.size
     one, E, P, S = np.zeros(4), np.zeros(n), np.zeros(n), np.zeros(n)
     a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)

@@ -14,7 +14,6 @@ import xarray as xr
 from manypass import checks, memory, orders, results
 from manypass.cavity import rest
 from manypass.cavity.accuracy import FIRST, ensemble, step_of, threads_of
-from manypass.cavity.layered import CURVES as LAYERED
 from manypass.cavity.plan import make_plan
 from manypass.cavity.population import even_examples, lead
 from manypass.cavity.settling import CURVES, warn_of, with_errors, with_layers
@@ -128,7 +127,7 @@ class DMFT:
             tell(Net.of(problem))
         if problem.layered and math.isinf(problem.data.alpha):
             return self._one_pass(problem, t, two_time)
-        own = LAYERED if problem.layered else CURVES
+        own = (*CURVES, "a") if problem.layered else CURVES
         names = (*own, "C", "G") if two_time else own
         if two_time and problem.batch_share:
             raise ValueError(
@@ -241,8 +240,8 @@ class DMFT:
         run = lead(problem, rule, size, plan, rng, split=False)[0]
         if not np.isfinite(run.at(plan.t, plan.clock.w)["Q"][0]):
             raise ValueError(f"learning has diverged before `time` = {time:g}: no distribution")
-        y, target = run.examples[:2]
-        return {"y": y[:count], "target": target[:count], "x": run.x[:count]}
+        y, target = run.student.examples
+        return {"y": y[:count], "target": target[:count], "x": run.student.x[:count]}
 
     @property
     def _rtol(self) -> float | None:

@@ -85,7 +85,7 @@ def since(A):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
-def online(i, line, past, cells, examples, instants, last, rule, classify):  # type: ignore[no-untyped-def]
+def online(i, line, past, cells, examples, instants, parameters, force, classify):  # type: ignore[no-untyped-def]
     """Return averages at t_i, the activations, and the forces learned right after t_i.
 
     The averages are ⟨y(F − mh)⟩, ⟨F²⟩, E_t; by cell ⟨(F − mh) z_c⟩ and ⟨F e_c⟩, of the newest cell
@@ -94,7 +94,7 @@ def online(i, line, past, cells, examples, instants, last, rule, classify):  # t
     `last` is when an example was learned last.
     """
     (t, R, m, v, v_after), (z, e), (A, B, begin) = line, past, cells
-    (y, target), (before, after), (parameters, force) = examples, instants, rule
+    (y, target, last), (before, after) = examples, instants
     n = A.size
     one, E, P, S = np.zeros(4), np.zeros(n), np.zeros(n), np.zeros(n)
     slope, fresh = np.zeros(n + 1), since(A)

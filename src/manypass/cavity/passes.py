@@ -25,7 +25,7 @@ from manypass.compiling import njit
 
 
 @njit(**FAST)
-def epoch(i, line, past, cells, examples, instants, present, last, rule, classify):  # type: ignore[no-untyped-def]
+def epoch(i, line, past, cells, examples, instants, present, parameters, force, classify):  # type: ignore[no-untyped-def]
     """Return averages at t_i and the activations; those whose turn it is are learned.
 
     The averages are ⟨y(F̂ − mh)⟩, ⟨F̂²⟩, E_t, ⟨F²⟩, by cell ⟨(F̂ − mh) z_c⟩ and ⟨F̂ e_c⟩, all with F̂
@@ -36,7 +36,7 @@ def epoch(i, line, past, cells, examples, instants, present, last, rule, classif
     learned `before` t_i is in x, what is learned `after` is not.
     """
     (t, R, m, v, v_after), (z, e), (A, B, begin) = line, past, cells
-    (y, target), (who, before, after), (parameters, force) = examples, instants, rule
+    (y, target, last), (who, before, after) = examples, instants
     response, where, forces, when = present
     n, count = A.size, 0
     one, E, P = np.zeros(4), np.zeros(n), np.zeros(n)

@@ -17,10 +17,10 @@ from manypass.cavity.epochs import Batches, Epochs
 from manypass.cavity.flow import Flow
 from manypass.cavity.grid import DIVERGED
 from manypass.cavity.instants import Always, Instants, Turns
-from manypass.cavity.layered import Layered
-from manypass.cavity.layered_epochs import LayeredBatches, LayeredEpochs
+from manypass.cavity.network import Network
 from manypass.cavity.online import Online
 from manypass.cavity.plan import Plan
+from manypass.cavity.unit import Unit
 from manypass.checks import Array
 from manypass.ensemble import stopping
 from manypass.layers.activation import values
@@ -75,20 +75,18 @@ def lead_parts(
     problem: Problem, rule: Any, examples: Any, parts: Any, plan: Plan, rng: Any
 ) -> list[Online]:
     """Draw normals and instants step by step, for all runs alike."""
-    grid, size, order = plan.grid, len(examples[0]), problem.sequence
+    grid, size, order = plan.grid, len(examples[1]), problem.sequence
+    units = rule.net.units[0] if problem.layered else 1
+    student: Any = Network if problem.layered else Unit
     instants: Any = Instants(size, problem.data.alpha, rng)
-    layered = (Layered, LayeredEpochs, LayeredBatches)
-    kinds: Any = layered if problem.layered else (Online, Epochs, Batches)
-    make: Any = kinds[0]
+    make: Any = Online
     if order != "replacement":
-        instants = Turns(
-            examples[1 if problem.layered else 0], problem.data.alpha, order == "fixed", rng
-        )
-        make = partial(kinds[1], ends=grid.ends)
+        by = examples[1 if problem.layered else 0]
+        instants = Turns(by, problem.data.alpha, order == "fixed", rng)
+        make = partial(Epochs, ends=grid.ends)
     if problem.batch_share:
-        make = partial(kinds[2], ends=grid.ends)
-    shape = (rule.net.units[0], size) if problem.layered else (size,)
-    begin = rng.standard_normal(shape, dtype=np.float32) if problem.start else None
+        make = partial(Batches, ends=grid.ends)
+    begin = rng.standard_normal((units, size), dtype=np.float32) if problem.start else None
     if problem.mode == "batch":
         instants = Always(size, problem.data.alpha)
         probes = rng.standard_normal((grid.keep.size, size), dtype=np.float32)
@@ -96,9 +94,9 @@ def lead_parts(
     for part, wide in zip(parts, widest, strict=True):
         if problem.mode == "batch":
             make = partial(Flow, probes=probes[:, part])
-        mine = tuple(e[part] for e in examples)
-        first = None if begin is None else begin[..., part]
-        runs.append(make(problem, rule, mine, wide, grid.keep, begin=first))
+        mine = student(problem, rule, tuple(e[part] for e in examples))
+        first = None if begin is None else begin[:, part]
+        runs.append(make(problem, mine, wide, grid.keep, begin=first))
     if problem.batch_share:
         lead_steps(runs, parts, grid.t, instants, rng)
     else:
@@ -116,11 +114,11 @@ def lead_pairs(runs: Any, parts: Any, t: Array, instants: Any, rng: Any) -> None
             return 4 * [np.zeros(size, np.int64)]
         return [instants.between(low, high) for low, high in pairwise(edges)]
 
-    size, late = len(runs[0].examples[0]), 1  # none at t = 0: no x is known yet
+    (size, units), late = runs[0].new.shape, 1  # none at t = 0: no x is known yet
     a, b, c, d = halves(0)
     for j in range(0, t.size - 2, 2):
         then = halves(j + 2)
-        z = rng.standard_normal((2, *runs[0].new.shape), dtype=np.float32)
+        z = rng.standard_normal((2, units, size), dtype=np.float32)
         weights = np.sqrt(np.diff(t[j : j + 3]) / (t[j + 2] - t[j])).astype(np.float32)
         single = ((t[j + 1], z[0], b + late * a, c), (t[j + 2], z[1], d, then[0]))
         double = (
@@ -135,8 +133,9 @@ def lead_pairs(runs: Any, parts: Any, t: Array, instants: Any, rng: Any) -> None
 
 def lead_steps(runs: Any, parts: Any, t: Array, instants: Any, rng: Any) -> None:
     """All runs take the same steps, which are batches: they differ in what they remember."""
+    size, units = runs[0].new.shape
     for j in range(t.size):
-        z = rng.standard_normal(runs[0].new.shape, dtype=np.float32)
+        z = rng.standard_normal((units, size), dtype=np.float32)
         d = t[1] - t[0]
         learned = instants.between(j * d, (j + 1) * d)
         for run, part in zip(runs, parts, strict=True):

@@ -21,7 +21,7 @@ import scipy  # its rooms open on first use
 from scipy.special import ndtr
 
 from manypass import schedules
-from manypass.cavity.weights import few
+from manypass.cavity.modes import few
 from manypass.checks import Array
 from manypass.observables import generalization_error
 from manypass.problem import Problem

@@ -1,0 +1,87 @@
+"""One unit, of any rule: averages over its population. Its loops are in `moments` and `passes`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from manypass.cavity import moments, passes
+from manypass.cavity.looked import Looked
+from manypass.checks import Array
+from manypass.problem import Problem
+
+
+class Unit:
+    """x = h + own forces, F(x, ỹ) of a rule; everything about it is 1 × 1, and read as a number."""
+
+    onto, a, second_rate = np.eye(1), np.zeros(0), 0.0
+    lean = 0.0  # of lines through ⟨F z⟩ and ⟨F e⟩ into the next step: in long steps they overshoot
+
+    def __init__(self, problem: Problem, rule: Any, examples: tuple[Array, Array]) -> None:
+        self.rule, self.examples, start = rule, examples, problem.start
+        y, target = examples
+        self.shapes: dict[str, tuple[int, ...]] = {"R": (), "Q": ()}
+        self.known = np.stack([np.ones(y.size), y, target], axis=1)
+        self.classify = problem.data.task == "classification"
+        self.R = np.full((1, 1), start.R if start else 0.0)
+        self.root = np.full((1, 1), math.sqrt(start.c) if start else 0.0)
+        self.drift = problem.mode == "online"  # batches: at first h is R y, growing as t
+        self.last = np.full(y.size, -1.0)  # when learned last; not yet: before the start, too
+        self.when = np.zeros(y.size)  # the same in this epoch
+
+    def online(self, run: Any, J: Any, latest: Any, instants: Any) -> Any:
+        """Look at the population of a run, on whose way examples are learned."""
+        (R, A, _), past = J, run.past
+        n = A.shape[1]
+        *found, self.x, new = moments.online(
+            len(run.curves),
+            (run.t, R[0, 0], run.m, run.v, run.next_rate()),
+            (past.z, past.e),
+            (A[0], past.own(n, latest)[0], past.begin[:n]),
+            (*self.examples, self.last),
+            instants,
+            *self.rule,
+            self.classify,
+        )
+        run.new = new[:, None]
+        return self.regressed(run.m, J, *found)
+
+    def epoch(self, run: Any, J: Any, own: Array, instants: Any, response: Array) -> Any:
+        """Look at the population of a run in epochs."""
+        (R, A, _), past, (before, after) = J, run.past, instants
+        i = len(run.curves) - run.limit
+        who = before + after > 0 if run.fixed and i else np.ones(self.known.shape[0], bool)
+        *found, self.x = passes.epoch(
+            i,
+            (run.t, R[0, 0], run.m, run.v, run.pace(run.t, run.t)[0]),
+            (past.z, past.e),
+            (A[0], own[0], past.begin[: A.shape[1]]),
+            (*self.examples, self.last),
+            (who, before, after),
+            (response[:, 0, 0], run.where, run.forces[:, 0], self.when),
+            *self.rule,
+            self.classify,
+        )
+        return self.regressed(run.m, J, *found)
+
+    def rise(self, m: float) -> Array:
+        """Slope of F, beyond m, before it was ever seen."""
+        return np.zeros((1, 1))
+
+    def ended(self, learned: Any) -> None:
+        """End an epoch."""
+        self.last[learned] = self.when[learned]
+
+    def regressed(self, m: float, J: Any, one: Array, E: Array, P: Array, *S: Array) -> Any:
+        """Return m of F on h = R y + Σ A z; take the rest of it out of what was measured."""
+        R, A = J[0][0, 0], J[1][0]
+        known = R if self.drift else 0.0
+        size = known**2 + A @ A
+        change = (one[moments.DRIVE] * known + E @ A) / size if size else 0.0
+        E -= change * A
+        D = one[moments.DRIVE] - change * R
+        FF, F2, Et = one[moments.SQUARE], one[moments.MEASURED], one[moments.MISSED]
+        seen = Looked(np.array([[D]]), np.array([[FF]]), self.a, float(F2), float(Et))
+        return float(m + change), seen, E[None], P[None], *(each[None] for each in S)

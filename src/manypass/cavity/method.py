@@ -126,7 +126,7 @@ class DMFT:
         if problem.layered:
             tell(Net.of(problem))
         if problem.layered and math.isinf(problem.data.alpha):
-            return self._one_pass(problem, t, two_time)
+            return self._one_pass(problem, t, two_time, progress)
         own = (*CURVES, "a") if problem.layered else CURVES
         names = (*own, "C", "G") if two_time else own
         if two_time and problem.batch_share:
@@ -166,21 +166,28 @@ class DMFT:
                     empty = {n: np.empty(results.shape(problem, n, 0)) for n in (*names, "Eg")}
                     return told(empty | {f"{n}_se": v for n, v in empty.items()}, lost.how)
 
-    def _one_pass(self, problem: Problem, t: Array, two_time: bool) -> xr.Dataset:
+    def _one_pass(
+        self, problem: Problem, t: Array, two_time: bool, progress: Progress
+    ) -> xr.Dataset:
         """Curves of a Committee that sees every example once, from sampled averages."""
         from manypass.layers import onepass
 
         threads = self.threads or os.cpu_count() or 1
         points = FEWEST if self.samples is None else max(self.samples // onepass.SETS, 2)
+        rtol = self._rtol or math.inf
         while True:
             found = onepass.sampled(problem, t, two_time, self.seed, points, threads)
             reached = onepass.largest_error(found)
-            if self._rtol is None or reached <= self._rtol or points >= MOST_POINTS:
+            how = {"samples": points * onepass.SETS, "errors": json.dumps({"sampling": reached})}
+            result = results.dataset(problem, self, found, {"t": t}).assign_attrs(how)
+            rtol = rtol if np.isfinite(found["Q"]).all() else math.inf  # growth hides every error
+            if reached <= rtol or points >= MOST_POINTS:
                 break
+            if callable(progress):
+                progress(result)
             points *= 4
-        warn_of(found, problem.data.task, self._rtol or math.inf, "take a larger one", 4)
-        how = {"samples": points * onepass.SETS, "errors": json.dumps({"sampling": reached})}
-        return results.dataset(problem, self, found, {"t": t}).assign_attrs(how)
+        warn_of(found, problem.data.task, rtol, "take a larger one", 4)
+        return result
 
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state to be had: it needs no slopes, and forces may jump."""
@@ -213,7 +220,8 @@ class DMFT:
 
     def prepare(self, problem: Problem) -> None:
         """Compile what a run needs into numba's cache, where other processes find it."""
-        short = DMFT(samples=2_000, threads=1)
+        units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
+        short = DMFT(samples=2_000 * units, threads=1)
         short.solve(problem, np.array([1e-3]), two_time=False, progress=False)
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:

@@ -16,7 +16,10 @@ from manypass.exact import correlated
 from manypass.exact.mean_force import MeanForce
 from manypass.exact.method import Exact
 from manypass.explorer.code import python, toml
+from manypass.explorer.units import apiece, specialised
 from manypass.explorer.view import View
+from manypass.layers.alike import alike
+from manypass.layers.net import Net
 from manypass.problem import Problem
 from manypass.rules import Adaline
 from manypass.worth import effective_data
@@ -31,7 +34,7 @@ PASSES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 6
 
 
 def plain(result: xr.Dataset) -> dict[str, Any]:
-    """Return lists that JSON can hold: what is infinite or unknown becomes null."""
+    """Return lists that JSON can hold: what is infinite or unknown becomes null; units apiece."""
 
     def numbers(values: Any) -> Any:
         values = np.asarray(values, float)
@@ -40,7 +43,8 @@ def plain(result: xr.Dataset) -> dict[str, Any]:
         return listed.tolist()
 
     names = [name for name in (*result.coords, *result.data_vars) if result[name].ndim == 1]
-    return {str(name): numbers(result[name].values) for name in names}
+    out = {str(name): numbers(result[name].values) for name in names}
+    return out | {name: numbers(values) for name, values in apiece(result).items()} | specialised(result)
 
 
 def curves(view: View) -> dict[str, Any]:
@@ -57,6 +61,10 @@ def curves(view: View) -> dict[str, Any]:
     }
     if view.too_long:
         return answer | {"note": view.too_long, "runs": []}
+    if view.layered:
+        answer["warning"] = alike(Net.of(view.problem)) or ""
+    if view.layered and view.linear:
+        return answer | {"curves": plain(solved(view))}
     if view.linear:
         answer["curves"] = plain(solved(view))
         moves = isinstance(view.problem.decay, schedules.Schedule)  # and v_c does too

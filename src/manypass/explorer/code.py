@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 from manypass import schedules
@@ -15,12 +16,12 @@ from manypass.start import Start
 def python(view: View, *, simulated: bool = False) -> str:
     """Return a script that computes what the page shows."""
     problem, teacher, theory = view.problem, view.problem.data, view.theory
-    default = Problem(teacher, problem.rule, rate=1.0)
+    default = Problem(teacher, problem.rule, rate=1.0, start=problem.start)
     given = {key: getattr(problem, key) for key in PROBLEM_FIELDS if key not in ("data", "rule")}
     others = [
         f"{key}={_value(value)}"
         for key, value in given.items()
-        if key == "rate" or value != getattr(default, key)
+        if key in ("rate", "start") and value is not None or value != getattr(default, key)
     ]
     known = theory.refusal(problem) is None
     lines = [
@@ -73,15 +74,17 @@ def _value(value: Any) -> str:
     return f"mp.{_call(value)}" if isinstance(value, Start) else repr(schedules.plain(value))
 
 
-def _plain(value: Any) -> Any:
-    """Return a law of inputs by its text or table."""
-    return value.plain() if isinstance(value, Inputs) else value
+def _text(value: Any) -> str:
+    """Return what makes a value: a law of inputs by its text or table."""
+    if value == math.inf:
+        return "np.inf"
+    return repr(value.plain() if isinstance(value, Inputs) else value)
 
 
 def _call(thing: Any) -> str:
     """Return the constructor's call, without what is default."""
     given = [
-        f"{field.name}={_plain(getattr(thing, field.name))!r}"
+        f"{field.name}={_text(getattr(thing, field.name))}"
         for field in dataclasses.fields(thing)
         if field.default is dataclasses.MISSING or getattr(thing, field.name) != field.default
     ]

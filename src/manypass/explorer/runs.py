@@ -26,7 +26,7 @@ from manypass.explorer.answers import (
     rates,
     sampled_rates,
 )
-from manypass.explorer.view import FEW, MEMORY, RTOL, SAMPLES, SEEN, View
+from manypass.explorer.view import FEW, MEMORY, SAMPLES, SEEN, View
 from manypass.simulation.method import Simulation
 
 Tell = Callable[[dict[str, Any]], None]
@@ -45,24 +45,27 @@ def curves(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     The work grows as the square of the time, so that the first quarter of a long run, computed
     roughly before the whole, costs little and shows something early.
     """
-    if view.end * fastest(view.problem) / COARSE > MANY:
-        quarter = view.times[: FEW // 2 + 1]  # they are squares
-        verbs.solve(view.problem, quarter, DMFT(rtol=ROUGH, memory=MEMORY), progress=better(tell))
-    found = verbs.solve(view.problem, view.times, view.theory, progress=better(tell))
+    repeated = math.isfinite(view.problem.data.alpha)  # fresh examples have no past
+    if repeated and view.end * fastest(view.problem) / COARSE > MANY:
+        quarter, rough = view.times[: FEW // 2 + 1], DMFT(rtol=ROUGH, memory=MEMORY)  # squares
+        verbs.solve(view.problem, quarter, rough, progress=better(tell, view.rtol))
+    found = verbs.solve(view.problem, view.times, view.theory, progress=better(tell, view.rtol))
     return {"curves": plain(found)}, found
 
 
-def better(tell: Tell, names: Sequence[str] = ()) -> Callable[[xr.Dataset], None]:
+def better(
+    tell: Tell, aim: float, names: Sequence[str] = ()
+) -> Callable[[xr.Dataset], None]:
     """Return a watch that tells curves, or some of them, whenever their error has fallen."""
     least = math.inf
 
     def watch(so_far: xr.Dataset) -> None:
         nonlocal least
         reached = math.hypot(*json.loads(so_far.attrs["errors"]).values())
-        alone = bool(np.isnan(so_far.Q_se.values[-1]))  # one population: no error is known
+        alone = bool(np.isnan(so_far.Q_se.values[-1]).any())  # one population: no error is known
         if math.isinf(least) if alone else reached < least:
             least = least if alone else reached
-            word = "first population" if alone else f"error {reached:.1%}, aim {RTOL:.0%}"
+            word = "first population" if alone else f"error {reached:.1%}, aim {aim:.0%}"
             shown = so_far[list(names)] if names else so_far
             tell({"curves": plain(shown), "word": f"E_t: {word}" if names else word})
 
@@ -78,7 +81,7 @@ def training(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     if isinstance(sampler, Exact):
         few = verbs.solve(view.problem, view.sampled_times[::4], sampler)
         tell({"curves": plain(few[names]), "word": "sampling E_t"})
-    watch = better(tell, names) if isinstance(sampler, DMFT) else False
+    watch = better(tell, view.rtol, names) if isinstance(sampler, DMFT) else False
     found = verbs.solve(view.problem, view.sampled_times, sampler, progress=watch)
     return {"curves": plain(found[names])}, found
 

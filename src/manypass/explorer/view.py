@@ -14,17 +14,18 @@ from manypass.exact.method import Exact
 from manypass.problem import Problem
 from manypass.simulation.method import Simulation
 
-DATA = ("alpha", "task", "noise", "inputs")  # of a teacher
+DATA = ("alpha", "task", "noise", "inputs", "hidden")  # of a teacher
+MOST_UNITS = 3  # of both layers of hidden units that a picture can tell apart
 MOST_BLOCKS = 8  # eigenvalues that a request may list
 LATEST = 1000.0  # last time that the page may ask for
-POINTS = {"adaline": 241, "hebbian": 61}  # of exact curves: all of them at once
+POINTS = {"adaline": 241, "hebbian": 61, "committee": 161}  # of exact curves: all at once
 FEW = 81  # points of a curve that takes long
 MOVING = {"hebbian": 31}  # of exact curves while the rate changes
 SAMPLED = 21  # times or rates at which the training error is sampled
 SYMBOLS = 13  # times at which a simulation is measured
 SAMPLES = 8192  # examples for each sampled training error
 SEEN = 40_000  # examples in a distribution of activations
-RTOL = 0.01  # of DMFT curves
+RTOL, LAYERED_RTOL = 0.01, 0.05  # of DMFT curves: of one layer, of two
 EPOCHS = {"fixed": 20, "reshuffled": 2000}  # that exact curves follow within a few seconds
 MOST_N, MOST_SAMPLES = 2000, 500
 MOST_INPUTS = 2e7  # numbers in one training set: 160 MB
@@ -90,6 +91,11 @@ class View:
         return Exact().refusal(self.problem) is None
 
     @property
+    def layered(self) -> bool:
+        """Whether there are hidden units."""
+        return self.problem.layered
+
+    @property
     def too_long(self) -> str:
         """Why the exact curves would not come at once, or nothing."""
         order, epochs = self.problem.sequence, self.end / self.problem.data.alpha
@@ -102,14 +108,15 @@ class View:
 
     @property
     def lasting(self) -> Problem:
-        """The problem of the steady state: any decay forgets the start."""
-        return self.problem.replace(start=None) if self.problem.decay else self.problem
+        """The problem of the steady state: any decay forgets the start, which units still need."""
+        forgets = self.problem.decay and not self.layered
+        return self.problem.replace(start=None) if forgets else self.problem
 
     @property
     def count(self) -> int:
         """Number of times of the theory's curves."""
         name, table = self.problem.rule.name, MOVING if self.problem.scheduled else {}
-        if self.correlated_epochs:
+        if self.correlated_epochs or not self.linear:
             return FEW
         return table.get(name) or POINTS.get(name, FEW)
 
@@ -137,7 +144,12 @@ class View:
     @property
     def theory(self) -> Exact | DMFT:
         """The method of the curves."""
-        return Exact() if self.linear else DMFT(rtol=RTOL, memory=MEMORY)
+        return Exact() if self.linear else DMFT(rtol=self.rtol, memory=MEMORY)
+
+    @property
+    def rtol(self) -> float:
+        """Accuracy of curves that take long."""
+        return LAYERED_RTOL if self.layered else RTOL
 
     @property
     def sampler(self) -> Exact | DMFT | None:
@@ -146,7 +158,7 @@ class View:
         kind = (problem.rule.name, problem.mode, problem.data.task)
         if not self.linear or kind != ("adaline", "online", "classification"):
             return None
-        methods = Exact(samples=SAMPLES), DMFT(rtol=RTOL, memory=MEMORY)
+        methods = Exact(samples=SAMPLES), DMFT(rtol=self.rtol, memory=MEMORY)
         return next((method for method in methods if method.refusal(problem) is None), None)
 
     @property
@@ -168,9 +180,9 @@ class View:
         return Simulation(n=self.n, samples=self.samples)
 
     def check_simulation(self) -> None:
-        """Refuse networks with too large a training set."""
+        """Refuse networks with too large a training set; fresh examples need not be kept."""
         inputs = self.problem.data.alpha * self.n**2
-        if inputs > MOST_INPUTS:
+        if MOST_INPUTS < inputs < np.inf:
             raise ValueError(
                 f"`n` = {self.n} at `alpha` = {self.problem.data.alpha:g} makes {inputs:.3g} "
                 f"inputs: the page simulates up to {MOST_INPUTS:.3g}"
@@ -190,7 +202,18 @@ def _problem(entries: Any) -> Problem:
     for key, values in inputs.items() if isinstance(inputs, dict) else ():
         if not isinstance(values, list) or len(values) > MOST_BLOCKS:
             raise ValueError(f"`{key!s:.40}` of `inputs` must be a list of up to {MOST_BLOCKS}")
+    if isinstance(data, dict) and data.get("alpha") == "inf":  # JSON has no number for it
+        entries = entries | {"data": data | {"alpha": np.inf}}
     problem = Problem.from_dict(entries)
-    if problem.data.alpha == np.inf:
-        raise ValueError("`alpha` must be finite on the page, got inf: `manypass solve` takes it")
+    if problem.data.alpha == np.inf and not problem.layered:
+        raise ValueError(
+            "`alpha` must be finite on the page but for a committee, got inf: `manypass solve` "
+            "takes it"
+        )
+    units = max(getattr(problem.rule, "hidden", 1), problem.teacher.hidden)
+    if units > MOST_UNITS:
+        raise ValueError(
+            f"`hidden` must be at most {MOST_UNITS} on the page, got {units}: `manypass solve` "
+            f"takes more"
+        )
     return problem

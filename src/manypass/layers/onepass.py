@@ -79,7 +79,8 @@ def curves(problem: Problem, fields: Fields, t: Array, two_time: bool) -> Measur
         first, last = low + 1e-12 * (high - low), high - 1e-12 * (high - low)  # between breaks
         asked = t[(t > low) & (t <= high)]
         times = np.unique(np.append(np.clip(asked, first, last), last))
-        settings: dict[str, Any] = {"method": "DOP853", "rtol": fine, "atol": fine}
+        order = "DOP853" if fields.closed else "RK45"
+        settings: dict[str, Any] = {"method": order, "rtol": fine, "atol": fine}
         done = solve_ivp(course.rate, (first, last), state, t_eval=times, events=lost, **settings)
         reached = np.reshape(done.y, (state.size, -1)).T  # up to where it diverged, if it did
         rows |= dict(zip(asked.tolist(), reached, strict=False))

@@ -1,6 +1,8 @@
 // The left side: choices, sliders with typed values, and the words behind each symbol.
 
-import { CHOICES, INPUTS, LOOK, NETWORKS, RULES, SCHEDULES, SLIDERS } from "./state.js";
+import {
+  CHOICES, INPUTS, LOOK, NETWORKS, RULES, SCHEDULES, SLIDERS, fresh, layered, modeOf, unitsOf,
+} from "./state.js";
 import { WORDS } from "./words.js";
 
 const STEPS = 400; // of a logarithmic slider
@@ -37,17 +39,18 @@ function fromPosition({ low, high, log }, position) {
 }
 
 function slider(name, field, change) {
-  const { symbol, label, low, high, log, step } = field;
+  const { symbol, label, low, high, log, step, word = name } = field;
   const typed = element("input", { type: "number", id: name, step: "any", inputMode: "decimal" });
   const range = element("input", { type: "range", id: `${name}-range` });
   Object.assign(range, log ? { min: 0, max: STEPS, step: 1 } : { min: low, max: high, step });
   range.setAttribute("aria-label", `${label}, ${symbol}`);
+  typed.setAttribute("aria-label", `${label} ${symbol}`.trim());
   range.addEventListener("input", () => change(name, fromPosition(field, Number(range.value))));
   typed.addEventListener("input", () => {
     change(name, typed.value.trim() === "" ? NaN : Number(typed.value), typed);
   });
   const text = element("label", { htmlFor: name }, ` ${label}`);
-  const head = element("span", {}, symbolButton(name, symbol), text);
+  const head = element("span", {}, symbolButton(word, symbol), text);
   const row = element("div", { className: "slider" }, head, typed, range);
   const show = (value) => {
     if (document.activeElement !== typed || Number(typed.value) !== value) {
@@ -98,7 +101,17 @@ export function build(change) {
     for (const name of ["exponent", "power", "cutoff", "ratio", "share"]) {
       made[name].row.hidden = !INPUTS[state.inputs].fields.includes(name);
     }
-    made.sequence.row.hidden = state.mode === "batch";
+    const two = layered(state);
+    const [K, M] = unitsOf(state);
+    for (const name of ["units", "teachers", "activation", "examples", "length"]) made[name].row.hidden = !two;
+    for (const name of ["mode", "R0", "Q0", "window"]) made[name].row.hidden = two;
+    for (const [k, m] of [1, 2, 3].flatMap((unit) => [1, 2, 3].map((other) => [unit, other]))) {
+      made[`R${k}${m}`].row.hidden = !two || k > K || m > M;
+    }
+    document.getElementById("overlap-fields").style.setProperty("--columns", M);
+    document.getElementById("input-section").hidden = two;
+    made.alpha.row.hidden = fresh(state);
+    made.sequence.row.hidden = modeOf(state) === "batch" || fresh(state);
     log.checked = state.log;
   };
 }

@@ -8,6 +8,7 @@ const CHIPS = {
   R: "R", Q: "Q", F2: "⟨F²⟩", Eg: "E<sub>g</sub>", Et: "E<sub>t</sub>", vc: "v<sub>c</sub>",
   batch: "batch", mean_force: "mean force", window: "τ", band: "band",
   collective: "collective mode", x: "x", h: "h", effective_data: "effective data", fit: "R*",
+  Rkm: "R<sub>km</sub>", Qkl: "Q<sub>kl</sub>", S: "S", plateau: "plateau",
 };
 
 /** Symbols that explain themselves; those of curves carry the curve's colour. */

@@ -4,12 +4,13 @@ import * as api from "./api.js";
 import * as controls from "./controls.js";
 import * as pictures from "./pictures.js";
 import * as head from "./head.js";
+import * as layers from "./layers.js";
 import { Pins } from "./pins.js";
 import { Runs } from "./runs.js";
 import { Simulation } from "./simulation.js";
 import { drawInputs, drawRate } from "./rate.js";
 import {
-  DEFAULTS, fromHash, keyOf, moving, nameOf, orderOf, problemOf, toHash, viewOf,
+  DEFAULTS, fromHash, keyOf, layered, moving, nameOf, orderOf, problemOf, toHash, viewOf, withRule,
 } from "./state.js";
 import { byId, tell } from "./tell.js";
 import * as tools from "./tools.js";
@@ -30,6 +31,10 @@ const steadyKey = (s) => { // of on-line Adaline all rates are shown
   return JSON.stringify([{ ...problemOf(s), ...(all ? { rate: 0 } : {}) }, s.window]);
 };
 
+// Cards that are there for one layer, or for two; the first two are there for both.
+const CURVES = ["order", "errors", "lengths", "specialization"];
+const OF_ONE = ["steady", "relaxation", "activations", "worth"];
+
 // --- drawing -------------------------------------------------------------------------------
 
 const dirty = new Set();
@@ -49,6 +54,7 @@ function redraw(...cards) {
 }
 
 function drawCard(card) {
+  if (byId(card).hidden) return null;
   const text = insteadOf(card);
   const [plot, instead] = ["plot", "instead"].map((c) => document.querySelector(`#${card} .${c}`));
   plot.hidden = text !== null;
@@ -63,16 +69,19 @@ function drawCard(card) {
 
 function pictureOf(card) {
   const names = { order: ["R", "Q", "F2"], errors: ["Eg", "Et"] }[card];
+  const two = layered(state);
+  if (two && card in layers) return layers[card](shown, state, pins.pictures(state));
   if (!names) return pictures[card](shown, state);
   return pictures.timeCurves(
     names, shown, pins.pictures(state), state,
     card === "order" && (isGrowing(state, said) || isLarge(shown)),
+    two ? layers.plateauMark(shown) : [],
   );
 }
 
 /** What a picture is of, in words: it may be looked at without this page. */
 function titleOf(card) {
-  const curves = card === "order" || card === "errors";
+  const curves = CURVES.includes(card);
   const networks = curves && shown.simulation ? `; symbols: ${state.samples} networks, N ${state.n}` : "";
   const when = card === "activations" ? `, t ${state.end}` : "";
   const pinned = curves ? pins.pictures(state).map((pin) => `${pin.letter}: ${pin.name}`) : [];
@@ -99,6 +108,7 @@ function insteadOf(card) {
   if (card === "relaxation" && !(linear(state) && orderOf(state) === "replacement")) {
     return "Only linear rules have modes that relax independently: see Adaline, with replacement.";
   }
+  if (card === "specialization") return layers.nothingApart(state);
   if (card === "worth") {
     if (!exact()) return "What passes are worth is known of linear rules: see Adaline.";
     return shown.worth?.note || null;
@@ -110,7 +120,7 @@ function insteadOf(card) {
 }
 
 function redrawAll() {
-  return redraw("order", "errors", "steady", "relaxation", "activations", "worth");
+  return redraw(...CURVES, ...OF_ONE);
 }
 
 // --- words ---------------------------------------------------------------------------------
@@ -165,6 +175,7 @@ async function ask() {
   asking = false;
 }
 
+/** Ask for everything there is of a state, the curves first. */
 async function askFor(s, since) {
   const view = viewOf(s);
   const answer = await api.answer(view, "curves");
@@ -173,7 +184,7 @@ async function askFor(s, since) {
   else if (!answer.runs.includes("curves")) delete shown.curves;
   if (!answer.runs.includes("training")) delete shown.training;
   shown.relaxation = answer.relaxation;
-  await redraw("order", "errors");
+  await redraw(...CURVES);
   const taken = Math.round(performance.now() - since);
   latency = since === null ? "" : `, drawn ${taken} ms after the input`;
   document.body.dataset.latency = taken;
@@ -183,6 +194,7 @@ async function askFor(s, since) {
   busy(null);
   redraw("relaxation", "steady");
   if (wanted) return;
+  if (layered(s)) return runs.plan(jobsOf(s));
   if (shown.steady?.key !== steadyKey(s)) {
     shown.steady = { ...await api.answer(view, "steady"), key: steadyKey(s) };
   }
@@ -202,8 +214,8 @@ function jobsOf(s) {
   return [
     ...said.runs.map((kind) => job(kind, word[kind])),
     ...pins.jobs(s),
-    job("activations", "sampling activations"),
-    ...(shown.steady?.runs ?? []).map((kind) => (
+    ...(layered(s) ? [] : [job("activations", "sampling activations")]),
+    ...(layered(s) ? [] : shown.steady?.runs ?? []).map((kind) => (
       { ...job(kind, "sampling E_t against v"), key: `${kind} ${steadyKey({ ...s, window: 0 })}` }
     )),
   ];
@@ -221,7 +233,7 @@ const runs = new Runs({
       shown.activations = message.activations;
       shown.activationsNote = null;
     }
-    const cards = message.curves ? ["order", "errors"] : [message.steady ? "steady" : "activations"];
+    const cards = message.curves ? CURVES : [message.steady ? "steady" : "activations"];
     redraw(...cards).then(() => {
       document.body.dataset.heard = `${job.kind} ${message.done ? "done" : "so far"}`;
     });
@@ -245,7 +257,7 @@ function withStart(found) {
 
 const simulation = new Simulation((found) => {
   shown.simulation = found;
-  return redraw("order", "errors");
+  return redraw(...CURVES);
 });
 
 // --- changes -------------------------------------------------------------------------------
@@ -258,9 +270,20 @@ function change(patch) {
   if (keyOf(before) !== keyOf(state) || networks) forget(before, networks);
   history.replaceState(null, "", `#${toHash(state)}`);
   showControls(state);
+  showCards();
   pins.show(state);
   if (JSON.stringify(viewOf(before)) !== JSON.stringify(viewOf(state))) refresh();
   else redrawAll().then(showWords);
+}
+
+/** Show the cards that there are for one layer or for two, with what their colours mean. */
+function showCards() {
+  const two = layered(state);
+  byId("pictures").classList.toggle("layered", two);
+  byId("curves-title").textContent = two ? "Overlaps with the teacher" : "Order parameters";
+  for (const card of ["lengths", "specialization"]) byId(card).hidden = !two;
+  for (const card of OF_ONE) byId(card).hidden = two;
+  layers.showKeys(state);
 }
 
 /** Take away what belongs to another problem; what will soon be replaced fades. */
@@ -271,7 +294,7 @@ function forget(before, networksOnly) {
   if (keyOf(before) === keyOf(state) && networksOnly) return;
   runs.drop();
   if (shown.worth) shown.worth.stale = true;
-  const same = before.rule === state.rule && before.task === state.task && before.end === state.end;
+  const same = ["rule", "task", "end", "units", "teachers"].every((name) => before[name] === state[name]);
   for (const name of ["curves", "training", "activations"]) {
     if (!same) delete shown[name];
     else if (shown[name]) shown[name].stale = true;
@@ -296,7 +319,7 @@ const pins = new Pins({
   changed: (list) => change({ pins: list }),
   restore: (pin) => go({ ...state, ...pin, pins: state.pins, window: state.window, sim: false }),
   drawn: (runsNeeded) => {
-    redraw("order", "errors");
+    redraw(...CURVES);
     if (runsNeeded && !asking && said.runs) runs.plan(jobsOf(state));
   },
 });
@@ -304,7 +327,8 @@ const pins = new Pins({
 const showControls = controls.build((name, value, typed) => {
   if (typed) typed.setAttribute("aria-invalid", Number.isNaN(value));
   const tooShort = name === "R0" && state.Q0 < value ** 2; // a start has Q ≥ R²
-  change({ [name]: value, ...(tooShort ? { Q0: Math.ceil(value ** 2 * 1e4) / 1e4 } : {}) });
+  if (name === "rule") change(withRule(state, value));
+  else change({ [name]: value, ...(tooShort ? { Q0: Math.ceil(value ** 2 * 1e4) / 1e4 } : {}) });
 });
 
 // --- the page ------------------------------------------------------------------------------

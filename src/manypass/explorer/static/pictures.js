@@ -6,6 +6,9 @@ export const LABELS = {
   R: "R", Q: "Q", F2: "⟨F²⟩", Eg: "E<sub>g</sub>", Et: "E<sub>t</sub>",
 };
 export const DASHES = ["dash", "dot", "dashdot", "longdash", "longdashdot"];
+export const PATTERNS = { // the same outside Plotly
+  dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdash: "11 4", longdashdot: "11 3 2 3",
+};
 const SHAPES = { R: "circle", Q: "square", F2: "triangle-up", Eg: "diamond", Et: "triangle-down" };
 const ROUND = { simplify: false }; // else Plotly leaves out points, and peaks get corners
 const CONFIG = { displayModeBar: false, responsive: true };
@@ -15,7 +18,7 @@ const css = (name) => palette.getPropertyValue(name).trim();
 export const colour = (name) => css(`--${name}`);
 
 /** What all pictures share. */
-function layout(x, y, more = {}) {
+export function layout(x, y, more = {}) {
   const axis = {
     gridcolor: css("--line"), linecolor: css("--quiet"), zeroline: false, ticks: "outside",
     tickcolor: css("--line"), automargin: true, exponentformat: "power",
@@ -59,19 +62,18 @@ export function line(x, result, name, style = {}) {
   return traces;
 }
 
-function symbols(result, name) {
+export function symbols(result, name, style = {}) {
+  const { label = LABELS[name], tint = colour(name), shape = SHAPES[name] } = style;
   return {
-    x: result.t, y: result[name], name: `${LABELS[name]}, simulated`, mode: "markers", cliponaxis: false,
-    marker: {
-      symbol: `${SHAPES[name]}-open`, size: 8, color: colour(name), line: { width: 1.6 },
-    },
-    error_y: { array: result[`${name}_se`], color: colour(name), thickness: 1.2, width: 3 },
-    hovertemplate: `${LABELS[name]} = %{y:.4g} (simulated)<extra></extra>`,
+    x: result.t, y: result[name], name: `${label}, simulated`, mode: "markers", cliponaxis: false,
+    marker: { symbol: `${shape}-open`, size: 8, color: tint, line: { width: 1.6 } },
+    error_y: { array: result[`${name}_se`], color: tint, thickness: 1.2, width: 3 },
+    hovertemplate: `${label} = %{y:.4g} (simulated)<extra></extra>`,
   };
 }
 
 /** Curves against time: present problem, its simulation, and the pins. */
-export function timeCurves(names, shown, pins, state, growing) {
+export function timeCurves(names, shown, pins, state, growing, marks = []) {
   const traces = [];
   pins.forEach((pin, i) => {
     for (const name of names) {
@@ -94,10 +96,10 @@ export function timeCurves(names, shown, pins, state, growing) {
   const yaxis = state.log || growing ? { type: "log", autorange: true } : { rangemode: "tozero", ...fit };
   const xaxis = { range: [0, state.end] };
   const uirevision = `${state.end} ${yaxis.type} ${fit.autorange}`;
-  return [traces, layout("time t", "", { xaxis, yaxis, hovermode: "x", uirevision })];
+  return [traces, layout("time t", "", { xaxis, yaxis, hovermode: "x", uirevision, ...marked(marks) })];
 }
 
-const upright = (x, text, tint, dash, more = {}) => ({
+export const upright = (x, text, tint, dash, more = {}) => ({
   shape: {
     type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: tint, width: 1.5, dash },
   },
@@ -107,7 +109,7 @@ const upright = (x, text, tint, dash, more = {}) => ({
   },
 });
 
-function marked(marks) {
+export function marked(marks) {
   return { shapes: marks.map((m) => m.shape).filter((s) => s.type), annotations: marks.map((m) => m.annotation) };
 }
 

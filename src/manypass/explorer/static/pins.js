@@ -1,10 +1,8 @@
 // Problems that are pinned: their curves stay, each with its own dashes.
 
 import * as api from "./api.js";
-import { DASHES } from "./pictures.js";
+import { DASHES, PATTERNS } from "./pictures.js";
 import { keyOf, mayPin, nameOf, pinOf, viewOf } from "./state.js";
-
-const PATTERNS = { dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdash: "11 4", longdashdot: "11 3 2 3" };
 
 export class Pins {
   /** `changed(pins)` when the list changes, `restore(pin)` to look at one, `drawn()` to redraw. */

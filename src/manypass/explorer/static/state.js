@@ -2,7 +2,7 @@
 
 export const RULES = {
   adaline: [], hebbian: [], adatron: ["kappa"], logistic: [], huber: ["width"],
-  perceptron: ["kappa"],
+  perceptron: ["kappa"], committee: [],
 };
 // How the rate goes on from its first value: the parameters, and the text that the server reads.
 export const SCHEDULES = {
@@ -31,6 +31,10 @@ export const INPUTS = {
 };
 export const CHOICES = {
   rule: { label: "rule", options: Object.keys(RULES) },
+  units: { label: "units", options: ["1", "2", "3"] },
+  teachers: { label: "teacher's", options: ["1", "2", "3"] },
+  activation: { label: "activation", options: ["erf", "relu", "tanh"] },
+  examples: { label: "examples", options: ["repeated", "fresh"] },
   task: { label: "task", options: ["classification", "regression"] },
   mode: { label: "steps", options: ["online", "batch"] },
   sequence: { label: "order", options: ["replacement", "reshuffled", "fixed"] },
@@ -55,6 +59,11 @@ export const SLIDERS = {
   until: { symbol: "t₁", label: "time of the schedule", low: 0.1, high: 100, log: true, place: "schedule-fields" },
   R0: { symbol: "R₀", label: "overlap", low: -1, high: 2, step: 0.01, place: "start-fields" },
   Q0: { symbol: "Q₀", label: "length²", low: 0, high: 4, step: 0.01, place: "start-fields" },
+  ...Object.fromEntries(["11", "12", "13", "21", "22", "23", "31", "32", "33"].map((at) => [`R${at}`, {
+    symbol: `R${at.replace(/./g, (digit) => "₁₂₃"[digit - 1])}`, label: "", low: -1, high: 1, step: 0.01,
+    place: "overlap-fields", word: "Rstart",
+  }])),
+  length: { symbol: "Q₀", label: "length² of each unit", low: 0.01, high: 4, step: 0.01, place: "length-fields" },
 };
 export const LOOK = {
   end: { symbol: "t", label: "curves up to time", low: 1, high: 100, log: true },
@@ -69,14 +78,33 @@ export const DEFAULTS = {
   alpha: 1.2, rate: 1.9, decay: 0.8, noise: 0, temperature: 0, kappa: 1, width: 1,
   inputs: "uncorrelated", exponent: 1.2, power: 1.4, cutoff: 0.02, ratio: 8, share: 0.25,
   schedule: "constant", warm: 1, low: 0.1, until: 8, R0: 0, Q0: 0,
+  units: "2", teachers: "2", activation: "erf", examples: "repeated", length: 0.25,
+  R11: 0.12, R12: 0.02, R13: 0, R21: 0, R22: 0.1, R23: 0.02, R31: 0.02, R32: 0, R33: 0.08,
   end: 8, window: 5, n: 200, samples: 40, log: false, sim: false, pins: [],
 };
 const TICKS = ["log", "sim"];
 const PINNED = [...Object.keys(CHOICES), ...Object.keys(SLIDERS), "end"];
 const MOST_PINS = 5;
 
-/** The order of the examples; where every step takes all of them there is none. */
-export const orderOf = (s) => (s.mode === "batch" ? "replacement" : s.sequence);
+/** Whether there are hidden units, how many of both networks, and whether examples are fresh. */
+export const layered = (s) => s.rule === "committee";
+export const unitsOf = (s) => [Number(s.units), Number(s.teachers)];
+export const fresh = (s) => layered(s) && s.examples === "fresh";
+export const modeOf = (s) => (layered(s) ? "online" : s.mode);
+
+// What is worth a first look differs: a plateau needs time, and no decay.
+const FIRST = { task: "regression", examples: "fresh", rate: 1.5, decay: 0, alpha: 5, end: 40 };
+
+/** What else changes with the rule: what nobody has chosen yet is set for hidden units, or back. */
+export function withRule(s, rule) {
+  if (layered(s) === (rule === "committee")) return { rule };
+  const [from, to] = layered(s) ? [FIRST, DEFAULTS] : [DEFAULTS, FIRST];
+  const untouched = Object.keys(FIRST).filter((name) => s[name] === from[name]);
+  return { rule, ...Object.fromEntries(untouched.map((name) => [name, to[name]])) };
+}
+
+/** The order of the examples; where every step takes all of them, or new ones, there is none. */
+export const orderOf = (s) => (modeOf(s) === "batch" || fresh(s) ? "replacement" : s.sequence);
 
 /** Whether the rate changes with time. */
 export const moving = (s) => s.schedule !== "constant";
@@ -85,17 +113,32 @@ export const moving = (s) => s.schedule !== "constant";
 const rateOf = (s) => SCHEDULES[s.schedule].text(s);
 
 /** Whether inputs are correlated, and what the server calls their law. */
-export const correlated = (s) => s.inputs !== "uncorrelated";
+export const correlated = (s) => s.inputs !== "uncorrelated" && !layered(s);
 const lawOf = (s) => INPUTS[s.inputs].law(s);
+
+/** Overlaps at the start of K units with M of the teacher; the units are orthogonal, equally long. */
+function startOf(s) {
+  if (!layered(s)) return s.R0 || s.Q0 ? { start: { R: s.R0, Q: s.Q0 } } : {};
+  const [K, M] = unitsOf(s);
+  const table = (size, value) => Array.from({ length: K }, (_, k) => (
+    Array.from({ length: size }, (__, m) => value(k, m))));
+  const R = table(M, (k, m) => s[`R${k + 1}${m + 1}`]);
+  return { start: { R, Q: table(K, (k, m) => (k === m ? s.length : 0)) } };
+}
 
 /** What the server calls a problem. */
 export function problemOf(s) {
   const rule = { name: s.rule };
   for (const name of RULES[s.rule] ?? []) rule[name] = s[name];
+  const data = { alpha: fresh(s) ? "inf" : s.alpha, task: s.task, noise: s.noise };
+  if (correlated(s)) data.inputs = lawOf(s);
+  if (layered(s)) {
+    [rule.hidden, data.hidden] = unitsOf(s);
+    rule.activation = s.activation;
+  }
   return {
-    data: { alpha: s.alpha, task: s.task, noise: s.noise, ...(correlated(s) ? { inputs: lawOf(s) } : {}) },
-    rule, rate: rateOf(s), decay: s.decay, temperature: s.temperature, mode: s.mode,
-    sequence: orderOf(s), ...(s.R0 || s.Q0 ? { start: { R: s.R0, Q: s.Q0 } } : {}),
+    data, rule, rate: rateOf(s), decay: s.decay, temperature: s.temperature, mode: modeOf(s),
+    sequence: orderOf(s), ...startOf(s),
   };
 }
 
@@ -164,15 +207,18 @@ export const mayPin = (s) => s.pins.length < MOST_PINS
 /** A short name of a problem: the rule and what differs from zero. */
 export function nameOf(s) {
   const shown = ["alpha", "rate", "decay", "noise", "temperature", ...(RULES[s.rule] ?? [])]
-    .filter((name) => s[name] !== 0)
+    .filter((name) => s[name] !== 0 && !(name === "alpha" && fresh(s)))
     .map((name) => `${SLIDERS[name].symbol} ${name === "rate" ? rateOf(s) : s[name]}`);
-  if (s.R0 || s.Q0) shown.push(`from R ${s.R0}, Q ${s.Q0}`);
+  const { R, Q } = startOf(s).start ?? {};
+  if (layered(s)) shown.push(`from R ${R.map((row) => row.join(" ")).join("; ")}, Q ${s.length}`);
+  else if (R || Q) shown.push(`from R ${R}, Q ${Q}`);
   if (correlated(s)) {
     const law = INPUTS[s.inputs].fields.map((name) => `${SLIDERS[name].symbol} ${s[name]}`);
     shown.push(`${s.inputs} ${law.join(", ")}`);
   }
-  const kind = [s.rule, ...(s.task === "regression" ? ["regression"] : []),
-    ...(s.mode === "batch" ? ["batch"] : []),
+  const hidden = layered(s) ? [`${s.units} of ${s.teachers}`, s.activation, ...(fresh(s) ? ["fresh"] : [])] : [];
+  const kind = [s.rule, ...hidden, ...(s.task === "regression" ? ["regression"] : []),
+    ...(modeOf(s) === "batch" ? ["batch"] : []),
     ...(orderOf(s) === "replacement" ? [] : [orderOf(s)])];
   return `${kind.join(", ")}: ${shown.join(", ")}`;
 }

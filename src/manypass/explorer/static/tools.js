@@ -19,7 +19,7 @@ function files(what, kind, view, failed) {
 
 /** The buttons of every card: `kindOf(card)` names its data, `image(card, format)` draws it. */
 export function build(view, kindOf, image, failed) {
-  for (const card of ["order", "errors", "steady", "relaxation", "activations", "worth"]) {
+  for (const card of ["order", "errors", "lengths", "specialization", "steady", "relaxation", "activations", "worth"]) {
     const tools = document.querySelector(`#${card} .tools`);
     const what = document.querySelector(`#${card} h2`).textContent.toLowerCase();
     for (const format of ["png", "svg"]) {

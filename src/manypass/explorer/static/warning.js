@@ -24,7 +24,8 @@ export function warningOf(state, said, shown) {
   if (limit && most > limit) {
     return `v(t) is above the critical rate v_c = ${limit.toFixed(4)} for a time: the weights grow meanwhile.`;
   }
-  const Q = shown.curves?.Q;
+  if (said.warning) return `${said.warning}.`;
+  const Q = shown.curves?.Q ?? shown.curves?.Q11;
   if (Q?.includes(null)) {
     const last = shown.curves.t[Q.indexOf(null)];
     return `The weights diverge before t = ${Number(last.toPrecision(3))}: the rate is too large.`;

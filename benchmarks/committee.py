@@ -23,9 +23,9 @@ def timed(work):
 
 
 def main():
-    for K in (1, 2, 4):
+    for K in (1, 2, 3, 4):
         mp.solve(problem(K), [0.01], mp.DMFT(samples=16_000))  # compile
-        wall, cpu = timed(lambda K=K: mp.solve(problem(K), [5, 10, 20], mp.DMFT()))
+        wall, cpu = timed(lambda K=K: mp.solve(problem(K), [5, 10, 20], mp.DMFT(threads=2)))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         aim = f"   (aim: {AIMS[K]} s)" if K in AIMS else ""
         print(

@@ -32,6 +32,12 @@ def explorer():
     for method in (mp.Exact(samples=64), mp.Simulation(n=20, samples=1)):
         mp.solve(problem, [0.1], method)
     mp.activations(problem, 0.1, samples=64)
+    start = mp.Start(R=[[0.1, 0.0], [0.0, 0.1]], Q=[[0.25, 0.0], [0.0, 0.25]])
+    data = mp.Teacher(2.0, "regression", hidden=2)
+    problem = mp.Problem(data, mp.Committee(2), rate=1.0, start=start)
+    for method in (mp.DMFT(samples=4_000), mp.Simulation(n=20, samples=1)):
+        mp.solve(problem, [0.1], method)
+    mp.solve(problem.replace(alpha=float("inf")), [0.1])
     command = [sys.executable, "-m", "manypass", "explore", "--port", "0", "--no-browser"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

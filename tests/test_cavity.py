@@ -8,6 +8,7 @@ from scipy.stats import ks_2samp
 
 import manypass as mp
 from manypass.cavity import examples, sampling, tables
+from manypass.ensemble import cores
 from manypass.exact.training_error import gaussian_errors
 from manypass.simulation.kernels import compiled_force
 
@@ -246,13 +247,21 @@ def test_measured_functions_give_the_measured_distribution(alpha, kappa, rate, t
 
 def test_same_seed_same_numbers_and_chunks_do_not_matter(monkeypatch):
     runs = []
-    for cores in (1, 2, 5):
-        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+    for count in (1, 2, 5):
+        monkeypatch.setattr("manypass.cavity.sampling.cores", lambda count=count: count)
         runs.append(mp.solve(FIG2, [1.0], mp.Exact(samples=30_000, seed=4)).Et.item())
     assert runs[0] == runs[1] == runs[2]
     other = mp.solve(FIG2, [1.0], mp.Exact(samples=30_000, seed=5)).Et.item()
     assert other != runs[0]
     assert mp.activations(FIG2, 1.0, samples=20_001).sizes == {"example": 20_001}
+
+
+def test_threads_are_those_of_the_cores_that_a_process_may_use(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 3, 5}, raising=False)
+    assert cores() == 3
+    monkeypatch.delattr("os.sched_getaffinity")
+    monkeypatch.setattr("os.cpu_count", lambda: None)
+    assert cores() == 1
 
 
 def test_accuracy_instead_of_samples():

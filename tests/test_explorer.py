@@ -360,6 +360,98 @@ def test_inputs_have_a_picture_and_repetition_its_worth(opened):
     again.until("document.getElementById('worth').textContent.includes('known of linear rules')")
 
 
+def test_two_layers_have_overlaps_lengths_and_a_plateau(opened):
+    page = opened()
+    assert page.page.is_hidden("#specialization")
+    assert page.page.is_hidden("#units")
+    page.page.select_option("#rule", "committee")
+    page.until("document.getElementById('order').querySelector('.plot').data?.length === 4")
+    for card in ("steady", "relaxation", "activations", "worth", "input-section"):
+        assert page.page.is_hidden(f"#{card}")
+    for field in ("#mode", "#alpha", "#R0", "#R13"):
+        assert page.page.is_hidden(field)
+    shown = {"rate": "1.5", "decay": "0", "end": "40", "examples": "fresh", "R11": "0.12"}
+    assert {name: page.page.input_value(f"#{name}") for name in shown} == shown
+    page.move("rate", 1)
+    view = View.from_dict(
+        {
+            "problem": {
+                "data": {"alpha": "inf", "task": "regression", "hidden": 2},
+                "rule": {"name": "committee", "hidden": 2, "activation": "erf"},
+                "rate": 1.0,
+                "start": {"R": [[0.12, 0.02], [0, 0.1]], "Q": [[0.25, 0], [0, 0.25]]},
+            },
+            "end": 40.0,
+        }
+    )
+    found = mp.solve(view.problem, view.times)
+    R, Q = page.traces("order"), page.traces("lengths")
+    np.testing.assert_allclose(R["R<sub>12</sub>"]["y"], found.R[:, 0, 1], rtol=1e-9)
+    np.testing.assert_allclose(Q["Q<sub>12</sub>"]["y"], found.Q[:, 0, 1], rtol=1e-9, atol=1e-12)
+    looks = page.page.evaluate(
+        """document.querySelector('#order .plot').data.map(({ name, line }) => [name, line])"""
+    )
+    looks = {name: (line["color"], line["dash"]) for name, line in looks}
+    assert looks["R<sub>11</sub>"][0] == looks["R<sub>12</sub>"][0] != looks["R<sub>21</sub>"][0]
+    assert looks["R<sub>11</sub>"][1] == looks["R<sub>21</sub>"][1] != looks["R<sub>12</sub>"][1]
+    assert page.page.inner_text("#order .keys").split("\n") == [
+        "unit 1",
+        "unit 2",
+        "teacher 1",
+        "teacher 2",
+    ]
+    end = float(mp.specialization(view.problem, view.times).time[0])
+    for card in ("order", "errors", "lengths", "specialization"):
+        marks = page.page.evaluate(
+            "card => document.querySelector(`#${card} .plot`).layout.annotations[0].text", card
+        )
+        assert marks == f"t = {end:.3g}"
+    page.page.click("#pin")
+    page.page.fill("#R11", "0.1")
+    page.page.fill("#R12", "0")
+    page.page.fill("#R21", "0.1")
+    page.page.fill("#R22", "0")
+    page.until("document.getElementById('warning').textContent.includes('1 and 2 alike')")
+    said = page.page.evaluate(
+        "document.querySelector('#specialization .plot').layout.annotations.at(-1).text"
+    )
+    assert said == "not specialised by t = 40"
+    assert "A: S" in page.traces("specialization")
+    page.page.fill("#length", "0.001")
+    page.until("!document.getElementById('error').hidden")
+    assert "`start` is of no weights" in page.page.inner_text("#error")
+    page.page.fill("#length", "0.25")
+    page.page.select_option("#units", "1")
+    page.until("document.getElementById('specialization').textContent.includes('A single unit')")
+    page.page.select_option("#rule", "adaline")
+    page.until("document.querySelector('#steady .plot').data?.length > 0")
+    assert page.page.input_value("#task") == "classification"
+    assert page.page.input_value("#rate") == "1"  # it was chosen
+    assert page.page.is_hidden("#lengths")
+
+
+def test_repeated_examples_of_two_layers_on_a_phone_as_their_address_says(opened):
+    link = "rule=committee&task=regression&alpha=2&rate=1&decay=0&end=1&units=3&n=30&samples=3"
+    page = opened(link, viewport={"width": 360, "height": 740}, color_scheme="dark")
+    page.until("document.body.dataset.heard === 'curves done'")
+    assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.page.inner_text("#status").startswith("Mean-field theory")
+    assert len([name for name in page.traces("order") if "error" not in name]) == 6
+    page.page.click("#simulate")
+    page.until("document.body.dataset.simulated === '3 networks'")
+    for card, name in (("order", "R<sub>32</sub>"), ("lengths", "Q<sub>13</sub>")):
+        assert page.traces(card)[f"{name}, simulated"]["mode"] == "markers"
+    table = pd.read_csv(page.download("#lengths", "CSV"), comment="#")
+    assert len(table) > 80
+    drawing = page.download("#specialization", "SVG").read_bytes().decode()
+    assert "committee, 3 of 2, erf, regression: α 2, v 1, from R 0.12 0.02; 0 0.1" in drawing
+    again = opened(page.page.evaluate("location.hash").removeprefix("#").replace("&sim=true", ""))
+    again.until("document.body.dataset.heard === 'curves done'")
+    same(again.traces("order")["R<sub>32</sub>"]["y"], page.traces("order")["R<sub>32</sub>"]["y"])
+    again.page.select_option("#sequence", "fixed")
+    again.until("document.getElementById('warning').textContent.includes('press Simulate')")
+
+
 def test_an_address_that_cannot_be_read_falls_back_to_the_defaults_with_a_note(opened):
     page = opened("alpha=junk&rule=magic&rate=1.5&colour=red&pin=rate%3Djunk")
     note = page.page.inner_text("#warning")

@@ -126,6 +126,20 @@ def test_curves_over_more_epochs_than_can_be_waited_for_are_refused_at_once(app,
         ({"problem": PROBLEM, "n": 1.5}, "`n` must be"),
         ({"problem": PROBLEM, "samples": 10**6}, "`samples` must be"),
         ({"problem": PROBLEM, "times": [1]}, "`times` is not a field"),
+        ({"problem": {**PROBLEM, "data": {"alpha": "inf"}}}, "`alpha` must be finite"),
+        ({"problem": {**PROBLEM, "data": {"alpha": 1, "hidden": 2}}}, "take a Committee"),
+        ({"problem": {**PROBLEM, "rule": "committee"}}, "a Committee needs a `start`"),
+        (
+            {
+                "problem": {
+                    "data": {"alpha": 1, "task": "regression", "hidden": 4},
+                    "rule": {"name": "committee", "hidden": 2},
+                    "rate": 1,
+                    "start": {"R": [[0.1] * 4] * 2, "Q": [[1, 0], [0, 1]]},
+                }
+            },
+            "`hidden` must be at most 3 on the page, got 4",
+        ),
     ],
 )
 def test_bad_views_are_refused_by_name(app, view, named):
@@ -133,6 +147,81 @@ def test_bad_views_are_refused_by_name(app, view, named):
         status, answer, _ = ask(app, path, {"view": view, **rest})
         assert status == 422
         assert named in answer["error"]
+
+
+def committee(K=2, M=2, alpha="inf", activation="erf", R=((0.12, 0.02), (0.0, 0.1)), **more):
+    return {
+        "data": {"alpha": alpha, "task": "regression", "hidden": M},
+        "rule": {"name": "committee", "hidden": K, "activation": activation},
+        "rate": 1.5,
+        "start": {"R": R, "Q": (0.25 * np.eye(K)).tolist()},
+        **more,
+    }
+
+
+def test_one_pass_of_two_layers_is_answered_at_once_with_the_end_of_its_plateau(app):
+    view = {"problem": committee(), "end": 40.0}
+    asked = {"view": view, "want": "curves"}
+    ask(app, "/answer", asked)
+    begin = time.perf_counter()
+    status, answer, _ = ask(app, "/answer", asked)
+    assert time.perf_counter() - begin < 5  # 0.1 s on a quiet core
+    assert (status, answer["exact"], answer["runs"], answer["warning"]) == (200, True, [], "")
+    seen = View.from_dict(view)
+    found = mp.solve(seen.problem, seen.times)
+    drawn = answer["curves"]
+    for name, value in (("R21", found.R[:, 1, 0]), ("Q12", found.Q[:, 0, 1]), ("Et", found.Et)):
+        np.testing.assert_allclose(drawn[name], value, rtol=1e-9, atol=1e-12)
+    assert "Q21" not in drawn
+    expected = mp.specialization(seen.problem, seen.times)
+    np.testing.assert_allclose(drawn["S"], expected.specialization[0], rtol=1e-9)
+    assert drawn["plateau"] == pytest.approx(float(expected.time[0]))
+    short = ask(app, "/answer", {"view": {**view, "end": 10.0}, "want": "curves"})[1]
+    assert short["curves"]["plateau"] is None
+    one = committee(1, 2, R=[[0.1, 0.0]])
+    alone = ask(app, "/answer", {"view": {"problem": one}, "want": "curves"})[1]
+    assert "S" not in alone["curves"]
+    for want in ("steady", "worth"):
+        status, answer, _ = ask(app, "/answer", {"view": view, "want": want})
+        assert status == 200
+        assert answer["note"]
+
+
+def test_units_that_start_alike_are_told_so(app):
+    view = {"problem": committee(R=[[0.1, 0.0], [0.1, 0.0]])}
+    answer = ask(app, "/answer", {"view": view, "want": "curves"})[1]
+    assert "units 1 and 2 alike" in answer["warning"]
+
+
+def test_two_layers_run_with_words_on_the_way_and_their_code_gives_the_same(tmp_path):
+    view = View.from_dict({"problem": committee(alpha=2.0), "end": 0.5, "n": 30, "samples": 3})
+    assert curves(view)["runs"] == ["curves"]
+    told = []
+    last, found = RUNS["curves"](view, told.append)
+    assert told[0]["word"] == "first population"
+    assert told[-1]["word"].endswith("aim 5%")
+    np.testing.assert_array_equal(last["curves"]["R12"], found.R[:, 0, 1])
+    assert last["curves"]["R12_se"][-1] > 0
+    assert len(last["curves"]["S"]) == 81
+    last, found = RUNS["simulation"](view, told.append)
+    np.testing.assert_array_equal(last["simulation"]["Q22"], found.Q[:, 1, 1])
+    fresh = View.from_dict({"problem": committee(), "end": 2.0})
+    for each in (view, fresh):
+        code = python(each).replace("curves.png", str(tmp_path / "curves.png"))
+        space = {}
+        exec(code, space)
+        assert space["problem"] == each.problem
+        assert mp.Problem.from_dict(tomllib.loads(toml(each.problem))) == each.problem
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_one_pass_of_sampled_units_is_a_run(activation):
+    view = View.from_dict({"problem": committee(activation=activation, rate=0.5), "end": 4.0})
+    assert curves(view)["runs"] == ["curves"]
+    last, found = RUNS["curves"](view, lambda message: None)
+    assert last["curves"]["Eg"][-1] < 0.5 * last["curves"]["Eg"][0]
+    assert found.Eg_se.max() < 0.05
 
 
 @pytest.mark.parametrize("key", ["path", "test", "hash", "target"])
@@ -153,7 +242,7 @@ def test_a_request_may_name_no_file(app, tmp_path, key):
             assert status == 422
             answers.add(answer["error"])
     assert answers == {
-        f"`{key}` is not a field of data on the page: it has alpha, task, noise, inputs",
+        f"`{key}` is not a field of data on the page: it has alpha, task, noise, inputs, hidden",
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -99,6 +100,12 @@ def stopping() -> bool:
     """Whether the work of this thread is no longer wanted: long loops look now and then."""
     stop: threading.Event | None = getattr(_thread, "stop", None)
     return stop is not None and stop.is_set()
+
+
+def cores() -> int:
+    """Return how many cores this process may use: batch systems often give it a few of all."""
+    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return mine or 1
 
 
 def in_order(

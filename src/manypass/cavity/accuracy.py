@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from manypass.cavity.plan import Plan, make_plan
 from manypass.cavity.settling import fastest, warn_of
 from manypass.cavity.smooth import jumps
 from manypass.checks import Array
-from manypass.ensemble import DivergedError, Measured, in_order, shown
+from manypass.ensemble import DivergedError, Measured, cores, in_order, shown
 from manypass.layers.net import Net
 from manypass.problem import Problem
 
@@ -151,4 +150,4 @@ def threads_of(method: DMFT, problem: Problem, plan: Plan, size: int) -> int:
     needed = size * units * (8 * cells + 200) + 16 * (kept * units) ** 2 + weights
     remedy = "take fewer `samples`, a larger `dt` or earlier `times`, or allow more `memory`"
     free = memory.require(needed, remedy, method.memory * 1e9)
-    return max(1, min(method.threads or os.cpu_count() or 1, int(free // needed)))
+    return max(1, min(method.threads or cores(), int(free // needed)))

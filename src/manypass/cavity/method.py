@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from manypass.cavity.settling import CURVES, warn_of, with_errors, with_layers
 from manypass.cavity.smooth import objection
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
-from manypass.ensemble import DivergedError, Measured, Progress, extended
+from manypass.ensemble import DivergedError, Measured, Progress, cores, extended
 from manypass.layers.alike import tell
 from manypass.layers.net import Net
 from manypass.problem import Problem
@@ -172,7 +171,7 @@ class DMFT:
         """Curves of a Committee that sees every example once, from sampled averages."""
         from manypass.layers import onepass
 
-        threads = self.threads or os.cpu_count() or 1
+        threads = self.threads or cores()
         points = FEWEST if self.samples is None else max(self.samples // onepass.SETS, 2)
         rtol = self._rtol or math.inf
         while True:

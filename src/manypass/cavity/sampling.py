@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +13,7 @@ from scipy.special import erfc
 from manypass.cavity.examples import Draws, gaussian
 from manypass.cavity.tables import Tables, exact_tables, steady_tables
 from manypass.checks import Array
-from manypass.ensemble import in_order
+from manypass.ensemble import cores, in_order
 from manypass.problem import Problem
 from manypass.rules import Hebbian
 
@@ -36,7 +35,7 @@ def chunks(
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i,)))
         return measure(min(size, samples - i * size), rng)
 
-    return in_order(piece, pieces, os.cpu_count() or 1)
+    return in_order(piece, pieces, cores())
 
 
 def sample_average(

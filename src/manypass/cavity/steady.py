@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -33,7 +32,7 @@ from manypass.cavity.settle import (
 )
 from manypass.cavity.settling import NotSettledError, warn_of
 from manypass.cavity.stationary import Stationary
-from manypass.ensemble import Average, Measured, in_order
+from manypass.ensemble import Average, Measured, cores, in_order
 from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import LARGE
@@ -173,7 +172,7 @@ def solve(
         start = scout(problem, lambda box, s: settle(box, s, rule, 4 * tol).state, method.seed)
         scale, size = start[1], 2 ** round(math.log2((method.samples or SAMPLES) / POPULATIONS))
         step = min(method.dt or math.inf, COARSE / scale.fast)
-        threads = method.threads or os.cpu_count() or 1
+        threads = method.threads or cores()
         settings = Settings(size, step, tol, method.seed, threads, method.memory * 1e9)
         while True:
             try:

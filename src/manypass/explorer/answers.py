@@ -44,7 +44,8 @@ def plain(result: xr.Dataset) -> dict[str, Any]:
 
     names = [name for name in (*result.coords, *result.data_vars) if result[name].ndim == 1]
     out = {str(name): numbers(result[name].values) for name in names}
-    return out | {name: numbers(values) for name, values in apiece(result).items()} | specialised(result)
+    out |= {name: numbers(values) for name, values in apiece(result).items()}
+    return out | specialised(result)
 
 
 def curves(view: View) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def python(view: View, *, simulated: bool = False) -> str:
     others = [
         f"{key}={_value(value)}"
         for key, value in given.items()
-        if key in ("rate", "start") and value is not None or value != getattr(default, key)
+        if (key in ("rate", "start") and value is not None) or value != getattr(default, key)
     ]
     known = theory.refusal(problem) is None
     lines = [

@@ -53,9 +53,7 @@ def curves(view: View, tell: Tell) -> tuple[dict[str, Any], xr.Dataset]:
     return {"curves": plain(found)}, found
 
 
-def better(
-    tell: Tell, aim: float, names: Sequence[str] = ()
-) -> Callable[[xr.Dataset], None]:
+def better(tell: Tell, aim: float, names: Sequence[str] = ()) -> Callable[[xr.Dataset], None]:
     """Return a watch that tells curves, or some of them, whenever their error has fallen."""
     least = math.inf
 

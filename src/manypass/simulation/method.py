@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import xarray as xr
 from manypass import card, checks, memory, orders, results, schedules
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
-from manypass.ensemble import Average, Measured, Progress, in_order, shown
+from manypass.ensemble import Average, Measured, Progress, cores, in_order, shown
 from manypass.problem import SEQUENCES, Problem
 from manypass.simulation import coarse, kernels, settling
 from manypass.simulation.examples import held, how_many
@@ -338,7 +337,7 @@ class Simulation:
             shared, needed = size * rows * n, needed + size * (2 * rows * at_once - p * n)
             remedy = "take fewer examples, fewer times or the `precision` float32"
         free = memory.require(shared + needed, remedy) - shared
-        return max(1, min(self.threads or os.cpu_count() or 1, int(free // needed)))
+        return max(1, min(self.threads or cores(), int(free // needed)))
 
     def _dataset(self, problem: Problem, average: Average, coords: dict[str, Any]) -> xr.Dataset:
         values = average.results()

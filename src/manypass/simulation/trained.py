@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 
 from manypass.data.dataset import Dataset
-from manypass.ensemble import Average, Measured, in_order
+from manypass.ensemble import Average, Measured, cores, in_order
 from manypass.problem import Problem
 from manypass.simulation import kernels
 from manypass.simulation.given import GivenSample, given_examples, table
@@ -36,6 +34,6 @@ def trained(
         return sample.measure(J[None], np.array([network.diverged]))
 
     average = Average()
-    for found in in_order(run, range(runs), os.cpu_count() or 1):
+    for found in in_order(run, range(runs), cores()):
         average.extend(found)
     return {name: float(value) for name, value in average.results().items()}

@@ -13,6 +13,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from manypass.ensemble import cores
 from manypass.starting import unheard
 from manypass.sweeps.points import Point
 
@@ -85,9 +86,8 @@ class Pool:
 
 def local(workers: int | None) -> Pool:
     """Return processes on this machine, each with its share of the cores."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = workers or cores or 1
-    threads = max(1, (cores or 1) // workers)
+    workers = workers or cores()
+    threads = max(1, cores() // workers)
 
     def make() -> Executor:
         from loky.process_executor import ProcessPoolExecutor
@@ -100,7 +100,7 @@ def local(workers: int | None) -> Pool:
 
 def given(executor: Executor) -> Pool:
     """Return a pool of the caller's executor; as many points at once as it says it has workers."""
-    workers = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+    workers = getattr(executor, "_max_workers", None) or cores()
     return Pool(lambda: executor, workers, 1, None)
 
 

@@ -31,8 +31,8 @@ export const INPUTS = {
 };
 export const CHOICES = {
   rule: { label: "rule", options: Object.keys(RULES) },
-  units: { label: "units", options: ["1", "2", "3"] },
-  teachers: { label: "teacher's", options: ["1", "2", "3"] },
+  units: { label: "units K", options: ["1", "2", "3"] },
+  teachers: { label: "teacher M", options: ["1", "2", "3"] },
   activation: { label: "activation", options: ["erf", "relu", "tanh"] },
   examples: { label: "examples", options: ["repeated", "fresh"] },
   task: { label: "task", options: ["classification", "regression"] },

@@ -107,6 +107,11 @@ def refusal(problem: Problem, who: str) -> str | None:
     name = f"{method}().{answer}()" if answer else f"{method}()"
     if not use and answer == "steady_state" and problem.scheduled:
         return f"{name} does not serve {wrong}: a steady state needs a constant rate and decay"
+    if not use and answer == "steady_state" and problem.layered:
+        return (
+            f"{name} does not serve {wrong}, nor does another method: learning curves up to a "
+            f"late time come from method {instead(problem, '')}"
+        )
     none = ", and no other method does" if "critical_rate" in who or not use else ""
     way = "learning curves come from" if curves else "use"
     return f"{name} does not serve {wrong}{none}" + (f": {way} method {use}" if use else "")

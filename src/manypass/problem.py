@@ -204,6 +204,7 @@ class Problem:
                 f"`rule` must be a rule such as {_meant(self.rule)}, or its name, "
                 f"got {checks.shown(self.rule)}"
             )
+        checking.taught(self.rule, self.data)
         # Wide enough for any use; narrow enough that no square or quotient leaves the floats.
         numbers = {
             "rate": schedules.read("rate", self.rate, 1e-12),

@@ -217,7 +217,8 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
     So large are the weights there that every constant of the force is nil beside them. What is left
     is a problem without scale: F2 comes back multiplied by some growth, which is one at v_c.
     """
-    if not problem.scheduled and (problem.mode == "batch" or problem.rule.bounded):
+    small = problem.mode == "batch" or (problem.rule.bounded and not problem.layered)
+    if small and not problem.scheduled:
         return orders.overshoot(problem), 0.0
     orders.require(problem, "DMFT.critical_rate")
     steep = problem.rule.reach > 1e3

@@ -42,8 +42,10 @@ class MeanForce:
             return f"MeanForce() serves a Teacher, not {problem.data!r}: use method Exact()"
         if isinstance(problem.rule, Adaline) and problem.mode == "online":
             return orders.refusal(problem, "MeanForce.steady_state")
+        use = orders.instead(problem, "", "steady_state") or orders.instead(problem, "")
         return (
-            f"MeanForce() serves on-line Adaline only, not {problem.rule!r} in {problem.mode} mode"
+            f"MeanForce() serves on-line Adaline only, not `rule` {problem.rule!r} in "
+            f"{problem.mode} mode: use method {use}"
         )
 
     def solve(

@@ -49,7 +49,8 @@ def steady_refusal(method: Exact, problem: Problem) -> str | None:
             f"Exact().steady_state() of `alpha` = inf serves Adaline and Hebbian, not `rule` "
             f"{problem.rule!r}: use method {SIMULATED}, or learning curves up to a late time"
         )
-    return refusal(method, problem) or orders.refusal(problem, "Exact.steady_state")
+    reason = None if problem.layered else refusal(method, problem)
+    return reason or orders.refusal(problem, "Exact.steady_state")
 
 
 def _nonlinear(problem: Problem) -> str | None:
@@ -150,5 +151,5 @@ def _layers(method: Exact, problem: Problem) -> str | None:
         return None if name is None else f"`{name}` is of no use to a Committee: leave it out"
     return (
         f"Exact() of a Committee is one pass, `alpha` = inf, of erf or linear units in "
-        f"regression, not {wrong}: use method DMFT() or {SIMULATED}"
+        f"regression, not {wrong}: use method {orders.instead(problem, 'Exact')}"
     )

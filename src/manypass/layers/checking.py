@@ -100,6 +100,15 @@ def teacher(data: Teacher) -> dict[str, Any]:
     return {"hidden": hidden, "second": second, "overlaps": overlaps}
 
 
+def taught(rule: Any, data: Any) -> None:
+    """Refuse a Committee on given examples."""
+    if isinstance(rule, Committee) and not hasattr(data, "overlaps"):
+        raise ValueError(
+            f"`rule` {rule!r} learns from a Teacher, not from {data!r}: rules of one layer, such "
+            f"as Adaline() and Logistic(), do"
+        )
+
+
 def problem(given: Problem) -> None:
     """Refuse two layers that do not fit together, and a start that is missing or impossible."""
     data: Any = given.data
@@ -117,10 +126,10 @@ def problem(given: Problem) -> None:
                     f"{given.rule!r} does not learn: take a Committee"
                 )
         return
-    if not hasattr(data, "overlaps"):
-        raise ValueError(f"`rule` {given.rule!r} learns from a Teacher, not from {data!r}")
     if not data.isotropic:
-        raise ValueError(f"`inputs` = {data.inputs} is not served with a Committee: leave it out")
+        raise ValueError(
+            f"`inputs` = {data.inputs} is not served with a Committee, by any method: leave it out"
+        )
     if given.mode == "batch":
         raise ValueError(
             "`mode` = 'batch' is not served with a Committee: gradient descent in finite steps is "

@@ -10,6 +10,7 @@ import pytest
 
 import manypass as mp
 from manypass import cli
+from manypass.layers import chance
 from manypass.layers.activation import ACTIVATIONS, slopes, values
 from manypass.layers.averages import Fields
 from manypass.layers.errors import generalization, pair
@@ -411,6 +412,19 @@ def test_a_symmetric_start_never_specialises_and_says_so():
 
 
 @pytest.mark.physics
+def test_finite_networks_leave_the_plateau_as_predicted():
+    """Over many starts; without chance on the way the mean would be some three units later."""
+    problem, t = PROBLEM.replace(alpha=math.inf, rate=1.5), np.linspace(0, 160, 161)
+    draws = 150
+    for n in (100, 400):
+        theory = mp.specialization(problem, t, n=n, draws=draws)
+        runs = mp.specialization(problem, t, mp.Simulation(n=n, samples=1), n=n, draws=draws)
+        assert np.isfinite([theory.time.item(), runs.time.item()]).all()
+        error = math.hypot(theory.time_se.item(), runs.time_se.item())
+        assert abs(theory.time.item() - runs.time.item()) < 3 * error + 20 / math.sqrt(n)
+
+
+@pytest.mark.physics
 def test_the_plateau_ends_later_in_larger_networks():
     """By τ/2 log n: a tenth of the asymmetry takes as much longer from n to 100 n as to 10⁴ n."""
     problem, t = PROBLEM.replace(alpha=math.inf, rate=2.0), np.linspace(0, 200, 101)
@@ -420,6 +434,26 @@ def test_the_plateau_ends_later_in_larger_networks():
     ]
     assert ends[0] + 10 < ends[1] < ends[2] - 10 < 190
     assert ends[2] - ends[1] == pytest.approx(ends[1] - ends[0], rel=0.25)
+
+
+def test_chance_on_the_way_is_that_of_networks():
+    """Scatter of R and Q over networks, of which 2 % are chance: a step of noise missing is 15 %."""
+    problem = PROBLEM.replace(
+        alpha=math.inf,
+        noise=0.3,
+        rate=1.5,
+        decay=0.1,
+        start=mp.Start(R=[[0.2, 0.05], [0.0, 0.15]], Q=0.25 * EYE),
+    )
+    t, n, count = np.array([0.5, 2.0]), 300, 1200
+    runs = mp.solve(problem, t, mp.Simulation(n=n, samples=count, seed=3))
+    rng, fields = np.random.default_rng(0), Fields(Net.of(problem))
+    drawn = [chance.curves(problem, fields, t, n, rng) for _ in range(count)]
+    for name, values_of in zip("RQ", zip(*drawn, strict=True), strict=True):
+        scatter = np.std(values_of, axis=0)
+        ratio = runs[f"{name}_se"].values * math.sqrt(count) / scatter
+        assert np.abs(ratio - 1).max() < 0.1
+        assert abs(ratio.mean() - 1) < 0.05
 
 
 def test_the_plateau_of_networks_is_the_one_that_is_predicted():
@@ -438,6 +472,8 @@ def test_the_plateau_of_networks_is_the_one_that_is_predicted():
     ):
         with pytest.raises(ValueError, match=said):
             mp.specialization(wrong, t)
+    with pytest.raises(ValueError, match=r"`n` = 100 is not that of `method` Simulation\(n=300\)"):
+        mp.specialization(problem, t, mp.Simulation(n=300), n=100)
 
 
 def test_pictures_show_units_as_colours_and_teachers_as_dashes():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from manypass import checks, results, verbs
+from manypass import checks, orders, results, verbs
 from manypass.checks import Array
+from manypass.layers import chance
 from manypass.layers.alike import alike
+from manypass.layers.averages import Fields
 from manypass.layers.net import Net
 from manypass.problem import Problem, checked
 from manypass.start import Start
@@ -44,7 +48,10 @@ def specialization(
         Examples per weight to compare, ``math.inf`` for one pass; by default the problem's.
     n : int, optional
         Take the start of networks of n weights that know nothing: R_km normal, of variance
-        Q_kk T_mm/n, instead of the R of the problem. The plateau grows as log n.
+        Q_kk T_mm/n, instead of the R of the problem. The plateau grows as log n. With fresh
+        examples what chance adds on the way is there too, to first order in 1/√n
+        (`layers.chance`); with repeated ones it is not, and the plateau of networks is shorter:
+        `Simulation(n=n, samples=1)` has all of it.
     draws, seed : int
         Number of such starts, and the seed of their random numbers.
 
@@ -71,20 +78,33 @@ def specialization(
         raise ValueError("`problem` has one hidden unit: there is nothing to specialise")
     t = checks.increasing("times", times, results.LATEST)
     given = np.atleast_1d(problem.data.alpha if alpha is None else np.asarray(alpha, float))
-    starts = [problem.start]
+    starts, chosen = [problem.start], verbs.named(method)
+    rng = np.random.default_rng(checks.seed("seed", seed))
     if n is not None:
         n = checks.count("n", n, sum(net.units), 10**9)
+        if getattr(chosen, "n", n) != n:
+            raise ValueError(
+                f"`n` = {n} is not that of `method` Simulation(n={chosen.n}): give one"
+            )
         draws = checks.count("draws", draws, 1, 10**4)
-        rng = np.random.default_rng(checks.seed("seed", seed))
         starts = [random_start(net, n, rng) for _ in range(draws)]
     elif (why := alike(net)) is not None:
         raise ValueError(f"{why}: `n` gives starts of networks of a finite size")
+    fields = Fields(net)
     S = np.empty((given.size, len(starts), t.size))
     ends = np.empty((given.size, len(starts)))
     for i, each in enumerate(given.tolist()):
         for j, start in enumerate(starts):
-            found = verbs.solve(problem.replace(alpha=each, start=start), t, method)
-            S[i, j] = apart(found.R.values, found.Q.values, net.T)
+            asked = problem.replace(alpha=each, start=start)
+            simulated = hasattr(chosen, "n")
+            if n is not None and math.isinf(each) and not simulated:
+                R, Q = chance.curves(orders.equivalent(asked), fields, t, n, rng)
+            else:
+                drawn = n is not None and simulated  # other examples for another start
+                own = replace(chosen, seed=int(rng.integers(2**53))) if drawn else method
+                found = verbs.solve(asked, t, own)
+                R, Q = found.R.values, found.Q.values
+            S[i, j] = apart(R, Q, net.T)
             ends[i, j] = end(t, S[i, j])
     with np.errstate(invalid="ignore"):
         spread = ends.std(axis=1, ddof=1) if len(starts) > 1 else np.zeros(given.size)

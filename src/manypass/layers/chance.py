@@ -2,7 +2,7 @@
 
 Every example adds (v/n) F yᵀ to R and (v/n)(F xᵀ + x Fᵀ) + (v²/n) F Fᵀ to Q, and n of them make a
 unit of time. Their means are the equations of `onepass`; their scatter adds noise of the covariance
-Cov/n per unit time, to first order in 1/√n. On a plateau it is multiplied as the first asymmetry is.
+Cov/n per unit time, to first order in 1/√n. A plateau multiplies it as it does the first asymmetry.
 """
 
 from __future__ import annotations

@@ -433,6 +433,7 @@ def test_the_plateau_ends_later_in_larger_networks():
     assert ends[2] - ends[1] == pytest.approx(ends[1] - ends[0], rel=0.25)
 
 
+@pytest.mark.physics
 def test_chance_on_the_way_is_that_of_networks():
     """Scatter of R and Q over networks; noise at the end of its step would make it 15 % larger."""
     problem = PROBLEM.replace(

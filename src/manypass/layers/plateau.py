@@ -50,8 +50,8 @@ def specialization(
         Take the start of networks of n weights that know nothing: R_km normal, of variance
         Q_kk T_mm/n, instead of the R of the problem. The plateau grows as log n. With fresh
         examples what chance adds on the way is there too, to first order in 1/√n
-        (`layers.chance`); with repeated ones it is not, and the plateau of networks is shorter:
-        `Simulation(n=n, samples=1)` has all of it.
+        (`layers.chance`); with repeated ones it is not, and networks may leave the plateau
+        earlier: `Simulation(n=n, samples=1)` has all of it.
     draws, seed : int
         Number of such starts, and the seed of their random numbers.
 

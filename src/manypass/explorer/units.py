@@ -32,6 +32,5 @@ def specialised(result: xr.Dataset) -> dict[str, Any]:
         return {}
     net = Net.of(results.problem_of(result))
     S = apart(result.R.values, result.Q.values, net.T)
-    S = np.where(np.isfinite(S), S, 0.0)
     plateau = end(result.t.values, S)
     return {"S": S.tolist(), "plateau": plateau if np.isfinite(plateau) else None}

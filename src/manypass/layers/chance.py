@@ -15,7 +15,7 @@ from manypass.checks import Array
 from manypass.layers.activation import slopes, values
 from manypass.layers.averages import Fields
 from manypass.layers.net import Net
-from manypass.layers.onepass import Course
+from manypass.layers.onepass import DIVERGED, Course
 from manypass.problem import Problem
 
 STEP = 0.5  # of learning time ∫v dt
@@ -25,25 +25,23 @@ SEEN = 64  # examples whose scatter is the noise of a step
 def curves(
     problem: Problem, fields: Fields, t: Array, n: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """R (t × K × M) and Q (t × K × K) of one network of n weights; inf once diverged."""
+    """R (t × K × M) and Q (t × K × K) of one network of n weights; inf once lost."""
     course, net = Course(problem, fields, False), fields.net
     start = Net.of(problem)  # with averages of another start
     state, now = course.joined(start.R, start.Q, start.a), 0.0
     K, M = net.units
     R, Q = np.full((t.size, K, M), np.inf), np.full((t.size, K, K), np.inf)
-    for i, then in enumerate(t):
-        count = math.ceil((then - now) * max(float(problem.v(now)), 1.0) / STEP)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(count):
-                d = (then - now) / count
-                state = stepped(course, now, d / 2, state)
-                state = state + math.sqrt(d / n) * scatter(course, now + d / 2, state, rng)
-                state = stepped(course, now + d / 2, d / 2, state)
-                now, count = now + d, count - 1
-        if not np.isfinite(state).all():
-            break
-        R[i], Q[i] = course.split(state)[:2]
-        now = float(then)
+    for i, then in enumerate(t.tolist()):
+        kicks = math.ceil((then - now) * max(float(problem.v(now)), 1.0) / STEP)
+        d = (then - now) / max(kicks, 1)
+        for kick in range(kicks):  # in the middle of each step
+            ahead = d if kick else d / 2
+            state, now = stepped(course, now, ahead, state), now + ahead
+            state = state + math.sqrt(d / n) * scatter(course, now, state, rng)
+            if not 0 < np.diag(course.split(state)[1]).min() <= np.abs(state).max() < DIVERGED:
+                return R, Q  # it is, or n is too small for chance to be small beside what grows
+        state = stepped(course, now, then - now, state)
+        (R[i], Q[i]), now = course.split(state)[:2], then
     return R, Q
 
 

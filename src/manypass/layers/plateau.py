@@ -131,7 +131,11 @@ def random_start(net: Net, n: int, rng: np.random.Generator) -> Start:
 
 
 def apart(R: Array, Q: Array, T: Array) -> Array:
-    """S at every time: how different the units are."""
+    """S at every time: how different the units are; 0 once they have diverged."""
+    known = np.isfinite(R).all((-1, -2), keepdims=True) & np.isfinite(Q).all(
+        (-1, -2), keepdims=True
+    )
+    R, Q = np.where(known, R, 0.0), np.where(known, Q, 1.0)
     length = np.sqrt(np.maximum(np.diagonal(Q, axis1=-2, axis2=-1), 1e-300))
     c = R / length[..., :, None] / np.sqrt(np.diag(T))
     rest = c - c.mean(axis=-2, keepdims=True)

@@ -17,6 +17,13 @@ from numba.core import config as numba_config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 config: Any = numba_config  # its names are made at run time
+# Sums may be reordered, so that they vectorise; inf and NaN keep their meaning.
+FAST: dict[str, Any] = {
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+}
 
 
 class Files(IndexDataCacheFile):

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from manypass.cavity.moments import FAST
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 
 FAINT = 1e-3  # pushes below this share of the largest need not be kept apart
 PUSHES = 0.5  # what must be left of the push of a cell when a direction is given up

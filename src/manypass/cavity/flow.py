@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from manypass.cavity.looked import Looked
-from manypass.cavity.moments import DRIVE, FAST, MEASURED, MISSED, SQUARE, heard, missed
+from manypass.cavity.moments import DRIVE, MEASURED, MISSED, SQUARE, collect, heard, missed
 from manypass.cavity.online import Online
 from manypass.cavity.past import Normals
 from manypass.cavity.weights import line_weights
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 from manypass.ensemble import Measured
 from manypass.problem import Problem
 
@@ -191,9 +191,9 @@ def flow(line, past, cells, examples, weights, owed, parameters, force, classify
     (R, m, v, v_after), (z, e), (A, B) = line, past, cells
     (y, target), (before, after) = examples, weights
     n = A.size
-    one, E, P, S = np.zeros(4), np.zeros(n), np.zeros(n), np.zeros(n)
+    one, sums, parts = np.zeros(4), np.zeros((3, n)), np.zeros((3, n), np.float32)
     a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)
-    part_E, part_P, part_S = np.zeros((3, n), np.float32)
+    part_E, part_P, part_S = parts
     activations, new = np.empty(y.size), np.zeros(y.size, np.float32)
     for k in range(y.size):
         zk, ek, aim = z[k], e[k], target[k]
@@ -215,11 +215,8 @@ def flow(line, past, cells, examples, weights, owed, parameters, force, classify
             part_E[c] += residual * zk[c]
             part_P[c] += mean * ek[c]
             part_S[c] += own * ek[c]
-        if k % 256 == 255 or k == y.size - 1:  # single precision is for short sums
-            for c in range(n):
-                E[c] += part_E[c]
-                P[c] += part_P[c]
-                S[c] += part_S[c]
-                part_E[c] = part_P[c] = part_S[c] = zero
+        if k % 256 == 255 or k == y.size - 1:
+            collect(sums, parts)
     one[MEASURED] = one[SQUARE]
-    return one / y.size, E / y.size, P / y.size, S / y.size, activations, new
+    sums /= y.size
+    return one / y.size, sums[0], sums[1], sums[2], activations, new

@@ -21,10 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from manypass.cavity.blocks import fold
-from manypass.cavity.moments import FAST
 from manypass.cavity.weights import Weights
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 from manypass.inputs import Inputs
 
 CLOSE = 1e-5  # error of sums over eigenvalues, relative to their largest value
@@ -153,7 +152,8 @@ class Modes(Weights):
 
     def fresh(self, push: Array, heat: float) -> Array:
         """Return what is new in a step, by component."""
-        return np.asarray(push * self.force + math.sqrt(heat) * self.heat)
+        new = np.asarray(push * self.force)
+        return new + math.sqrt(heat) * self.heat if heat else new
 
     def shown(self, push: Array, heat: float) -> Array:
         """Return how much of it h will show."""
@@ -173,8 +173,10 @@ class Modes(Weights):
         """Forget the last push: there was none."""
         self.steps -= 1
 
-    def _driven(self, drive: Array) -> Array:
-        return np.asarray(drive @ self.V[1 : 1 + drive.shape[1], : self._end])
+    def _driven(self, *drives: Array) -> tuple[Array, ...]:
+        n = drives[0].shape[1]
+        found = np.concatenate(drives) @ self.V[1 : 1 + n, : self._end]
+        return tuple(found[i : i + 1] for i in range(len(found)))
 
     def _pushed(self, push: Array, new: Array) -> Array:
         n, end = push.shape[1] - 1, self._end

@@ -14,18 +14,11 @@ with kinks and jumps, wherever they are, it is without bias. The same nodes give
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 
-FAST: dict[str, Any] = {
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-}
 DRIVE, SQUARE, MISSED, MEASURED = range(4)  # ⟨yF⟩ and ⟨F²⟩ that drive; E_t and ⟨F²⟩ as they are
 SHIFTS = (np.arange(64) + 0.5) / 64 - 0.5
 NODES = np.arange(8) - 3.5 + SHIFTS[:, None]
@@ -85,6 +78,24 @@ def since(A):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
+def collect(sums, parts):  # type: ignore[no-untyped-def]
+    """Add parts to sums: single precision is for short ones."""
+    for q in range(len(sums)):
+        for c in range(sums.shape[1]):
+            sums[q, c] += parts[q, c]
+            parts[q, c] = 0
+
+
+@njit(**FAST)
+def respond(E, A, slope):  # type: ignore[no-untyped-def]
+    """Add to ⟨F z_c⟩ what comes of what is fresh, to which F responds by its mean slope."""
+    total = 0.0
+    for c in range(A.size):
+        total += slope[c]
+        E[c] += A[c] * total
+
+
+@njit(**FAST)
 def online(i, line, past, cells, examples, instants, parameters, force, classify):  # type: ignore[no-untyped-def]
     """Return averages at t_i, the activations, and the forces learned right after t_i.
 
@@ -96,10 +107,11 @@ def online(i, line, past, cells, examples, instants, parameters, force, classify
     (t, R, m, v, v_after), (z, e), (A, B, begin) = line, past, cells
     (y, target, last), (before, after) = examples, instants
     n = A.size
-    one, E, P, S = np.zeros(4), np.zeros(n), np.zeros(n), np.zeros(n)
+    one, sums, S = np.zeros(4), np.zeros((2, n)), np.zeros(n)
     slope, fresh = np.zeros(n + 1), since(A)
     a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)
-    part_E, part_P = np.zeros(n, np.float32), np.zeros(n, np.float32)
+    parts = np.zeros((2, n), np.float32)
+    part_E, part_P = parts
     activations, new = np.empty(y.size), np.zeros(y.size, np.float32)
     for k in range(y.size):
         zk, ek, aim = z[k], e[k], target[k]
@@ -126,11 +138,8 @@ def online(i, line, past, cells, examples, instants, parameters, force, classify
         if n > 0 and ek[n - 1] != 0:
             for c in range(n):
                 S[c] += ek[n - 1] * ek[c]
-        if k % 256 == 255 or k == y.size - 1:  # single precision is for short sums
-            for c in range(n):
-                E[c] += part_E[c]
-                P[c] += part_P[c]
-                part_E[c] = part_P[c] = zero
+        if k % 256 == 255 or k == y.size - 1:
+            collect(sums, parts)
         x += rest
         activations[k] = x
         if after[k] > 0:
@@ -139,8 +148,7 @@ def online(i, line, past, cells, examples, instants, parameters, force, classify
                 F = v_after * force(x, aim, *parameters)
                 new[k] += F
                 x += F
-    one[MEASURED], total = one[SQUARE], 0.0
-    for c in range(n):  # to what is fresh, F responds by its mean slope
-        total += slope[c]
-        E[c] += A[c] * total
-    return one / y.size, E / y.size, P / y.size, S / y.size, activations, new
+    one[MEASURED] = one[SQUARE]
+    respond(sums[0], A, slope)
+    sums /= y.size
+    return one / y.size, sums[0], sums[1], S / y.size, activations, new

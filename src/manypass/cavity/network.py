@@ -13,9 +13,8 @@ import numpy as np
 
 from manypass.cavity.blocks import trace
 from manypass.cavity.looked import Looked
-from manypass.cavity.moments import FAST
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 from manypass.layers.averages import Averages, Fields
 from manypass.problem import Problem
 from manypass.simulation.layered_kernels import pulls

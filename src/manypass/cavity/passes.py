@@ -11,17 +11,18 @@ import numpy as np
 
 from manypass.cavity.moments import (
     DRIVE,
-    FAST,
     MEASURED,
     MISSED,
     NONE,
     SQUARE,
     averaged,
+    collect,
     heard,
     missed,
+    respond,
     since,
 )
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 
 
 @njit(**FAST)
@@ -39,10 +40,10 @@ def epoch(i, line, past, cells, examples, instants, present, parameters, force, 
     (y, target, last), (who, before, after) = examples, instants
     response, where, forces, when = present
     n, count = A.size, 0
-    one, E, P = np.zeros(4), np.zeros(n), np.zeros(n)
-    slope, fresh = np.zeros(n + 1), since(A)
+    one, sums, slope, fresh = np.zeros(4), np.zeros((2, n)), np.zeros(n + 1), since(A)
     a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)
-    part_E, part_P = np.zeros(n, np.float32), np.zeros(n, np.float32)
+    parts = np.zeros((2, n), np.float32)
+    part_E, part_P = parts
     activations = np.empty(y.size)
     for k in range(y.size):
         zk, ek, aim = z[k], e[k], target[k]
@@ -76,15 +77,10 @@ def epoch(i, line, past, cells, examples, instants, present, parameters, force, 
         one[MEASURED] += square
         one[MISSED] += missed(x, aim, spread, classify)
         activations[k] = x + rest
-        if k % 256 == 255 or k == y.size - 1:  # single precision is for short sums
-            for c in range(n):
-                E[c] += part_E[c]
-                P[c] += part_P[c]
-                part_E[c] = part_P[c] = zero
-    total = 0.0
-    for c in range(n):  # to what is fresh, F responds by its mean slope
-        total += slope[c]
-        E[c] += A[c] * total
+        if k % 256 == 255 or k == y.size - 1:
+            collect(sums, parts)
+    respond(sums[0], A, slope)
+    sums /= max(count, 1)
     for q in (DRIVE, SQUARE):
         one[q] *= y.size / max(count, 1)
-    return one / y.size, E / max(count, 1), P / max(count, 1), activations
+    return one / y.size, sums[0], sums[1], activations

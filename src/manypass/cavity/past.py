@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manypass.cavity.blocks import fold, inverse_root, orthonormal, quotient, trace, turn_of
-from manypass.cavity.moments import FAST
 from manypass.cavity.weights import Weights
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 
 Normals = NDArray[np.float32]
 BEFORE = -1e-9  # when a start begins: who is learned at t = 0 knows it

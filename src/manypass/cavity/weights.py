@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from manypass.cavity.blocks import fold
-from manypass.cavity.moments import FAST
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 
 
 class Weights:
@@ -75,14 +74,13 @@ class Weights:
         """
         new = self.fresh(push[:, -self.K :], heat)
         pushed = self._pushed(push, new)
-        drives = self._driven(now), self._driven(then)
-        J = advanced(self.now, drives, pushed, new, self.mu, step)
+        J = advanced(self.now, self._driven(now, then), pushed, new, self.mu, step)
         return self._see(J, new, push.shape[1] - self.K)
 
     def leap(self, step: Any, drive: Array, push: Array, heat: float) -> Array:
         """J ← (1 − vΔλ)J + vΔμ[mJ + ⟨yF⟩ q_y + Σ E q] + push, a batch; returns A."""
         (size, decay, m), new = step, self.fresh(push[:, -self.K :], heat)
-        J, drive = self._pushed(push, new), self._driven(drive)
+        J, (drive,) = self._pushed(push, new), self._driven(drive)
         end = J.shape[1]
         now, mu = self.now[:, :end], self.mu[:end]
         J += now + size * (mu * (m * now + drive) - decay * now)
@@ -100,9 +98,9 @@ class Weights:
     def drop(self) -> None:
         """Forget the last push: there was none, and nothing is kept of it."""
 
-    def _driven(self, drive: Array) -> Array:
+    def _driven(self, *drives: Array) -> tuple[Array, ...]:
         """Turn what is along q_y, q_0, ... into components."""
-        return drive
+        return drives
 
     def _pushed(self, push: Array, new: Array) -> Array:
         """Turn the part of a push that is not new into components."""

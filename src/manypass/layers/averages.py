@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erf
 
-from manypass.cavity.moments import FAST
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 from manypass.layers.activation import ERF, LINEAR, values
 from manypass.layers.errors import compiled, normal_points, squared
 from manypass.layers.net import Net

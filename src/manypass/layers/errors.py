@@ -7,9 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from manypass.cavity.moments import FAST
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 from manypass.layers.activation import ERF, LINEAR, RELU, activate, values
 from manypass.layers.net import Net
 

@@ -12,16 +12,9 @@ from numba import cfunc, float64
 from numba.core.errors import NumbaError
 
 from manypass import rules
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 from manypass.rules import Difference, Rule, central_difference
 
-# Sums may be reordered, so that they vectorise; inf and NaN keep their meaning.
-FAST: dict[str, Any] = {
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-}
 FINE, DIVERGED, NOT_A_NUMBER = 0, 1, 2
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 from manypass.layers.errors import compiled
-from manypass.simulation.kernels import FAST, moved, shaken
+from manypass.simulation.kernels import moved, shaken
 
 
 @njit(**FAST)

@@ -7,15 +7,16 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
-from manypass import memory, schedules
+from manypass import memory, results, schedules
 from manypass.cavity.dmft import SPLIT, sample, summary
 from manypass.cavity.modes import few
 from manypass.cavity.plan import Plan, make_plan
 from manypass.cavity.settling import fastest, warn_of
 from manypass.cavity.smooth import jumps
 from manypass.checks import Array
-from manypass.ensemble import DivergedError, Measured, cores, in_order, shown
+from manypass.ensemble import DivergedError, Measured, Progress, cores, in_order, shown
 from manypass.layers.net import Net
 from manypass.problem import Problem
 
@@ -29,6 +30,7 @@ LARGEST = 2.5  # step that can be asked for, in units of that one
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
 ROUNDS = 5  # of choosing step and samples
+FEWEST, MOST_POINTS = 1 << 10, 1 << 18  # of averages that drive one-pass learning
 FIRST = 2000  # examples of each population at first, if an accuracy is to be reached
 
 
@@ -123,6 +125,29 @@ def populations(
         if callable(progress):
             progress(*summed(so_far))
     return summed(so_far)
+
+
+def one_pass(
+    method: DMFT, problem: Problem, t: Array, two_time: bool, rtol: float, progress: Progress
+) -> xr.Dataset:
+    """Curves of a Committee that sees every example once, from sampled averages."""
+    from manypass.layers import onepass
+
+    threads = method.threads or cores()
+    points = FEWEST if method.samples is None else max(method.samples // onepass.SETS, 2)
+    while True:
+        found = onepass.sampled(problem, t, two_time, method.seed, points, threads)
+        reached = onepass.largest_error(found)
+        how = {"samples": points * onepass.SETS, "errors": json.dumps({"sampling": reached})}
+        result = results.dataset(problem, method, found, {"t": t}).assign_attrs(how)
+        rtol = rtol if np.isfinite(found["Q"]).all() else math.inf  # growth hides every error
+        if reached <= rtol or points >= MOST_POINTS:
+            break
+        if callable(progress):
+            progress(result)
+        points *= 4
+    warn_of(found, problem.data.task, rtol, "take a larger one", 4)
+    return result
 
 
 def step_of(method: DMFT, problem: Problem) -> float:

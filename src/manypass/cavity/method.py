@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,21 +11,20 @@ import xarray as xr
 
 from manypass import checks, memory, orders, results
 from manypass.cavity import rest
-from manypass.cavity.accuracy import FIRST, ensemble, step_of, threads_of
+from manypass.cavity.accuracy import FIRST, ensemble, one_pass, step_of, threads_of
 from manypass.cavity.plan import make_plan
 from manypass.cavity.population import even_examples, lead
-from manypass.cavity.settling import CURVES, warn_of, with_errors, with_layers
+from manypass.cavity.settling import CURVES, with_errors, with_layers
 from manypass.cavity.smooth import objection
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
-from manypass.ensemble import DivergedError, Measured, Progress, cores, extended
+from manypass.ensemble import DivergedError, Measured, Progress, extended
 from manypass.layers.alike import tell
 from manypass.layers.net import Net
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
 
 RTOL = 0.01  # unless told
-FEWEST, MOST_POINTS = 1 << 10, 1 << 18  # of averages that drive one-pass learning
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ class DMFT:
         if problem.layered:
             tell(Net.of(problem))
         if problem.layered and math.isinf(problem.data.alpha):
-            return self._one_pass(problem, t, two_time, progress)
+            return one_pass(self, problem, t, two_time, self._rtol or math.inf, progress)
         own = (*CURVES, "a") if problem.layered else CURVES
         names = (*own, "C", "G") if two_time else own
         if two_time and problem.batch_share:
@@ -164,29 +162,6 @@ class DMFT:
                 if not lost.known:
                     empty = {n: np.empty(results.shape(problem, n, 0)) for n in (*names, "Eg")}
                     return told(empty | {f"{n}_se": v for n, v in empty.items()}, lost.how)
-
-    def _one_pass(
-        self, problem: Problem, t: Array, two_time: bool, progress: Progress
-    ) -> xr.Dataset:
-        """Curves of a Committee that sees every example once, from sampled averages."""
-        from manypass.layers import onepass
-
-        threads = self.threads or cores()
-        points = FEWEST if self.samples is None else max(self.samples // onepass.SETS, 2)
-        rtol = self._rtol or math.inf
-        while True:
-            found = onepass.sampled(problem, t, two_time, self.seed, points, threads)
-            reached = onepass.largest_error(found)
-            how = {"samples": points * onepass.SETS, "errors": json.dumps({"sampling": reached})}
-            result = results.dataset(problem, self, found, {"t": t}).assign_attrs(how)
-            rtol = rtol if np.isfinite(found["Q"]).all() else math.inf  # growth hides every error
-            if reached <= rtol or points >= MOST_POINTS:
-                break
-            if callable(progress):
-                progress(result)
-            points *= 4
-        warn_of(found, problem.data.task, rtol, "take a larger one", 4)
-        return result
 
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state to be had: it needs no slopes, and forces may jump."""

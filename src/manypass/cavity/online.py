@@ -51,7 +51,10 @@ class Online:
         weights = Weights(K, M) if problem.teacher.isotropic else Modes(inputs, heat)
         alpha = problem.data.alpha
         self.past = Past(weights, alpha, student.known, per, keep.size, ends is not None)
-        self.breaks = schedules.breaks(problem.rate, problem.decay)
+        self.scheduled, self.breaks = (
+            problem.scheduled,
+            schedules.breaks(problem.rate, problem.decay),
+        )
         self.v, self.decay = self.pace(0.0, 0.0)
         self.R, self.a, self.t, self.d, self.m = student.R, student.a, 0.0, 0.0, 0.0
         weights.begin(self.R)
@@ -72,6 +75,8 @@ class Online:
 
     def pace(self, low: float, high: float) -> tuple[float, float]:
         """Rate and decay in the middle of a step, which a break of a schedule would end."""
+        if not self.scheduled:  # twice a step
+            return float(self.problem.rate), float(self.problem.decay)
         middle = (low + min([high, *(b for b in self.breaks if b > low)])) / 2
         return float(self.problem.v(middle)), float(self.problem.decays(middle))
 

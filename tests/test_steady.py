@@ -212,6 +212,13 @@ def test_a_user_force_that_jumps_is_served():
     assert 0.2 < float(found.R) < 1
 
 
+def test_a_force_that_jumps_is_refused_in_batch_mode():
+    """All examples on the threshold hold each other there: laps of a finite step do not."""
+    flow = mp.Problem(mp.Teacher(1.0), mp.Perceptron(kappa=0.5), rate=1.0, decay=0.5, mode="batch")
+    with pytest.raises(ValueError, match=r"Perceptron.*jumps by 1 at x = -0.5.*Simulation"):
+        mp.steady_state(flow, mp.DMFT(samples=1024))
+
+
 def test_what_does_not_fit_is_refused_and_what_is_not_reached_is_told(monkeypatch):
     with pytest.raises(ValueError, match=r"needs .* GB of memory and 0.001 GB are allowed"):
         mp.steady_state(ADATRON, mp.DMFT(samples=100_000, memory=1e-3))

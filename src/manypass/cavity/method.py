@@ -107,14 +107,7 @@ class DMFT:
                 f"DMFT() does not serve correlated `inputs` = {problem.data.inputs} with `mode` = "
                 f"'batch'" + (f": use method {use}" if use else ", and no other method does")
             )
-        wrong = objection(problem.rule, problem.data.task, flow)
-        if wrong is None:
-            return orders.refusal(problem, "DMFT")
-        needs = "a continuous force in batch mode" if flow else "a finite force"
-        return (
-            f"DMFT() needs {needs}, but of `rule` {problem.rule!r} {wrong}: use method "
-            f"Simulation(n=500, samples=100)"
-        )
+        return _objection(problem) or orders.refusal(problem, "DMFT")
 
     def solve(
         self, problem: Problem, t: Array, *, two_time: bool, progress: Progress
@@ -164,9 +157,13 @@ class DMFT:
                     return told(empty | {f"{n}_se": v for n, v in empty.items()}, lost.how)
 
     def steady_refusal(self, problem: Problem) -> str | None:
-        """Why there is no steady state to be had: it needs no slopes, and forces may jump."""
-        given = isinstance(problem.data, Dataset)
-        return self.refusal(problem) if given else orders.refusal(problem, "DMFT.steady_state")
+        """Why there is no steady state to be had: it needs no slopes; on-line forces may jump."""
+        if isinstance(problem.data, Dataset):
+            return self.refusal(problem)
+        held = problem.mode == "batch" and not (problem.layered or rest.rests(problem))
+        return (_objection(problem) if held else None) or orders.refusal(
+            problem, "DMFT.steady_state"
+        )
 
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """R, Q and Eg of weights averaged over the window, F2 and Et of the present ones.
@@ -230,3 +227,16 @@ class DMFT:
         """The accuracy to reach; None if step or samples are given."""
         chosen = self.rtol is None and self.dt is None and self.samples is None
         return RTOL if chosen else self.rtol
+
+
+def _objection(problem: Problem) -> str | None:
+    """Say why a force cannot be served: not finite, or, in batch mode, with jumps."""
+    flow = problem.mode == "batch"
+    wrong = objection(problem.rule, problem.data.task, flow)
+    if wrong is None:
+        return None
+    needs = "a continuous force in batch mode" if flow else "a finite force"
+    return (
+        f"DMFT() needs {needs}, but of `rule` {problem.rule!r} {wrong}: use method "
+        f"Simulation(n=500, samples=100)"
+    )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import manypass as mp
+from manypass.cavity.dmft import SPLIT, summary
 from manypass.cavity.moments import averaged
 from manypass.cavity.plan import Clock, Grid, Plan
 from manypass.cavity.population import lead
@@ -78,9 +79,26 @@ def on_grids(problem, end, steps, size, seeds, names, times):
     plan = Plan(times, Grid(grid, keep), clock, names, dict, widest=4.0)
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
-        runs = lead(problem, rule, size, plan, rng, split=False)
+        runs = lead(problem, rule, size, plan, rng, split=True)
         found.append([run.at(times, clock.w) for run in runs])
     return [{n: np.mean([run[k][n] for run in found], axis=0) for n in names} for k in (0, 1)]
+
+
+def test_a_bias_that_is_seen_is_taken_out_and_one_that_is_not_stays_in_the_error():
+    rng, truth, bias = np.random.default_rng(0), np.linspace(1.0, 2.0, 5), 0.05
+    samples: list = [None] * 16
+    for i in range(16):
+        noise, split = rng.normal(0, 0.02, 5), i < SPLIT
+        values = {name: truth + bias + noise for name in ("Q", "R")}
+        moved = {name: np.full(5, 1e-4) for name in values}
+        seen = {"Q": bias + rng.normal(0, 0.01, 5), "R": rng.normal(0, 0.01, 5)}
+        samples[i] = (values, moved if split else None, seen if split else None)
+    found = summary(samples, {}, {}, "smooth")
+    z = (found["Q"] - truth) / found["Q_se"]
+    assert np.abs(z).max() < 2
+    assert found["Q_se"].max() < 0.7 * bias
+    assert np.abs(found["R"] - truth - bias).max() < 0.015  # chance is no bias
+    assert found["budget"]["population"] > 0.001
 
 
 @pytest.mark.parametrize("mode", ["online", "batch"])

@@ -16,7 +16,8 @@ from manypass.problem import Problem
 
 STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 %
 ROUNDING = 1e-7  # of single precision
-SPLIT = 4  # of them are also run as halves, to see the bias of a finite population
+SPLIT = 8  # of them are also run on the coarser grid and there as halves: step error, and bias
+FEW = 1.18  # the error of an error from these
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
 STEP_LEFT = {"smooth": 1.0, "jumps": 1.5}
 # In epochs, where the same examples are learned again in step with each other, and with correlated
@@ -24,33 +25,35 @@ STEP_LEFT = {"smooth": 1.0, "jumps": 1.5}
 # this share of (cells of the past)/(examples), and halves do not show it all.
 OVERFIT = 0.1
 FAR = 15.0  # and more where the correction is large, in units of its share in the curve
+TWO_TIME = ("C", "G")
+BIAS_LEFT = 0.25  # of a bias that was taken out: halves have twice of it but for higher orders
 
 
 def sample(
     problem: Problem, rule: Any, size: int, plan: Plan, rng: Any, split: bool
-) -> tuple[Measured, Measured, Measured | None]:
-    """Read one population: extrapolated in the step; how far that moved it; and its bias.
+) -> tuple[Measured, Measured | None, Measured | None]:
+    """Read one population; if split, how far extrapolating in the step moves it; and its bias.
 
     The bias is that of a population of this size: halves of it, which have twice the bias, minus
     the whole, on the coarser grid.
     """
     runs = lead(problem, rule, size, plan, rng, split)
     found = [run.at(plan.t, plan.clock.w) for run in runs]
-    fine, rough, *halves = ({name: values[name] for name in plan.names} for values in found)
-    values = {name: fine[name] + _difference(fine[name], rough[name]) / 3 for name in fine}
-    for name in values:
-        values[name][np.isinf(rough[name])] = np.inf
-    values, plain, whole = (plan.finish(v) for v in (values, fine, rough))
-    moved = {name: _difference(values[name], plain[name]) for name in values}
+    fine, *others = ({name: values[name] for name in plan.names} for values in found)
     if not split:
-        return values, moved, None
-    parts = [plan.finish(half) for half in halves]
-    bias = {n: _difference(np.mean([p[n] for p in parts], axis=0), whole[n]) for n in whole}
-    return values, moved, bias
+        return plan.finish(fine), None, None
+    rough, *halves = others
+    far = {name: fine[name] + _difference(fine[name], rough[name]) / 3 for name in fine}
+    for name in fine:
+        fine[name][np.isinf(rough[name])] = np.inf
+    fine, rough, far, *parts = (plan.finish(v) for v in (fine, rough, far, *halves))
+    moved = {name: _difference(far[name], fine[name]) for name in far}
+    bias = {n: _difference(np.mean([p[n] for p in parts], axis=0), rough[n]) for n in rough}
+    return fine, moved, bias
 
 
 def summary(
-    samples: Iterable[tuple[Measured, Measured, Measured | None]],
+    samples: Iterable[tuple[Measured, Measured | None, Measured | None]],
     least: dict[str, float],
     floors: dict[str, float],
     kind: str,
@@ -59,8 +62,9 @@ def summary(
 ) -> Measured:
     """Means with `_se`, and the largest share of each error in it.
 
-    The standard error is the root of the sum of squares of three: scatter over populations, what
-    is left of the step error, and the population's bias. Shares are relative to the largest value
+    Means are extrapolated in the step; a bias is taken out as far as it is more than chance. The
+    standard error is the root of the sum of squares of three: scatter over populations, what is
+    left of the step error, and of the population's bias. Shares are relative to the largest value
     of a curve, or to what is given as the `least` that matters; `floors` are what a sampling error
     cannot be below, `overfit` cells per example where they are learned in epochs, `nodes` what few
     eigenvalues for many are off.
@@ -68,34 +72,53 @@ def summary(
     average, steps, biases = Average(), Average(), Average()
     for values, moved, bias in samples:
         average.add(values)
-        steps.add(moved)
-        if bias is not None:
+        if moved is not None and bias is not None:
+            steps.add(moved)
             biases.add(bias)
     out, step, bias = average.results(), steps.results(), biases.results()
     names = [name for name in step if not name.endswith("_se")]
+    chance = {name: FEW * bias[f"{name}_se"] for name in names}
+    known = {name: _resolved(bias[name], chance[name]) for name in names}
+    known |= {name: 0.0 * bias[name] for name in TWO_TIME if name in names}
+    for name in names:
+        out[name] = out[name] + step[name] - known[name] * bias[name]
     sizes = {name: max(_largest(out[name]), least.get(name, 1e-300)) for name in names}
     sizes["R"] = math.sqrt(sizes["Q"])  # an overlap that is nearly zero need not be known well
-    # A correction may be small by chance, where it changes its sign: look at all of them together.
-    shares = [np.minimum(np.abs(step[n]), sizes[n]) / sizes[n] for n in names]
-    common = math.sqrt(np.mean([np.mean(share**2) for share in shares]))
+    # A correction may be small by chance, where it changes its sign: look at all times, and, in
+    # units of what a curve is at a time, at all curves together.
+    shares = {n: np.minimum(np.abs(step[n]), sizes[n]) / sizes[n] for n in names}
+    common = math.sqrt(np.mean([np.mean(share**2) for share in shares.values()]))
     budget = dict.fromkeys(("sampling", "step", "population"), 0.0)
     for name in names:
-        floor = np.where(step[name] == 0, 0.0, common * sizes[name])
-        left = np.maximum(np.abs(step[name]), floor)
-        chance = bias[f"{name}_se"]  # of the bias
+        size, own = sizes[name], math.sqrt(np.mean(shares[name] ** 2))
+        scale = size if name in TWO_TIME else np.minimum(np.abs(out[name]), size)
+        floor = np.maximum(own * size, common * scale)
+        left = np.maximum(np.abs(step[name]), np.where(step[name] == 0, 0.0, floor))
+        gone = np.abs(known[name] * bias[name])
+        chances = chance[name] ** 2 * ((1 - known[name]) / 6 + known[name] ** 2)
+        if name in TWO_TIME:  # so many pairs are never all seen: a bias stays, as large as it looks
+            chances = bias[name] ** 2 + chance[name] ** 2
         parts = {
-            "sampling": STUDENT * out[f"{name}_se"] + floors.get(name, ROUNDING * sizes[name]),
-            "step": STEP_LEFT[kind] * left * (1 + FAR * left / sizes[name]) + nodes * sizes[name],
-            "population": np.hypot(
-                np.sqrt(np.maximum(bias[name] ** 2 - chance**2, chance**2 / 4)),
-                np.where(step[name] == 0, 0.0, OVERFIT * overfit * sizes[name]),
+            "sampling": np.hypot(STUDENT * out[f"{name}_se"], FEW * step[f"{name}_se"])
+            + floors.get(name, ROUNDING * size),
+            "step": STEP_LEFT[kind] * left * (1 + FAR * left / size) + nodes * size,
+            "population": np.sqrt(
+                chances
+                + (BIAS_LEFT * gone * (1 + FAR * gone / size)) ** 2
+                + np.where(step[name] == 0, 0.0, OVERFIT * overfit * size) ** 2
             ),
         }
         out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()))
-        if name not in ("C", "G"):
+        if name not in TWO_TIME:
             for key, part in parts.items():
-                budget[key] = max(budget[key], _largest(part) / sizes[name])
+                budget[key] = max(budget[key], _largest(part) / size)
     return out | {"budget": budget}
+
+
+def _resolved(bias: Array, chance: Array) -> Array:
+    """Share of a bias that is more than chance: the one with which least of both is left."""
+    share = 1 - (chance / np.maximum(np.abs(bias), 1e-300)) ** 2
+    return np.where(share > 0, share, 0.0)  # of one population chance is not known
 
 
 def _largest(values: Array) -> float:

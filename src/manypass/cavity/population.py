@@ -58,7 +58,7 @@ def even_fields(net: Net, size: int, rng: np.random.Generator) -> tuple[Array, A
 
 
 def lead(problem: Problem, rule: Any, size: int, plan: Plan, rng: Any, split: bool) -> list[Any]:
-    """One population on the grid, on every second time of it, and there as two halves if split."""
+    """One population on the grid; if split, on every second time of it, and there as two halves."""
     middle = size // 2
     if problem.layered:  # the rule is a network
         examples = even_fields(rule, size, rng)
@@ -66,7 +66,7 @@ def lead(problem: Problem, rule: Any, size: int, plan: Plan, rng: Any, split: bo
     else:
         examples = even_examples(problem.teacher, size, rng)
     parts = [slice(None), slice(None), slice(0, middle), slice(middle, 2 * middle)]
-    parts = parts if split else parts[:2]
+    parts = parts if split else parts[:1]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # overflows: diverged
         return lead_parts(problem, rule, examples, parts, plan, rng)
 

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 SAMPLES = 40_000  # unless told
 COARSE = 0.6  # first step that is tried, in units of the fastest relaxation time
 OFTEN = 0.2  # and the most that x changes by an example's own instants in it, v/α
+TWICE = 1 / 3  # and of instants of an example in it, where forces jump
 LARGEST = 2.5  # step that can be asked for, in units of that one
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
-ROUNDS = 5  # of choosing step and samples
+ROUNDS = 6  # of choosing step and samples
+LOST = 0.03  # an error beyond which errors are not to be trusted
 FEWEST, MOST_POINTS = 1 << 10, 1 << 18  # of averages that drive one-pass learning
 FIRST = 2000  # examples of each population at first, if an accuracy is to be reached
 
@@ -65,16 +67,39 @@ def ensemble(
             if rtol is not None:
                 warn_of(found, problem.data.task, rtol, "take a smaller `rtol`", 5)
             return found, how
-        # Shares of the error that leave room for each other; far ones are not to be trusted.
-        chance = math.hypot(errors["sampling"], errors["population"]) / (0.75 * rtol)
-        step, more = errors["step"] / (0.5 * rtol), max(1.1 * chance**2, 1.0)
         if samples >= MOST_SAMPLES:
             break
-        samples = min(int(samples * min(more, 50.0)), MOST_SAMPLES)
-        dt *= min(max(step, 1.0), 27.0) ** (-1 / 2 if jump else -1 / 3)
+        more, finer = refined(errors, rtol)
+        samples = min(int(samples * more), MOST_SAMPLES)
+        dt *= finer ** (-1 / 2 if jump else -1 / 3)
     way = "give more `samples` and a smaller `dt`, or more `memory`"
     warn_of(found, problem.data.task, rtol or math.inf, way, 5)
     return found, how
+
+
+def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
+    """How many times more samples, and how much less of a step error, should reach `rtol`.
+
+    Scatter is ∝ 1/√samples, bias ∝ 1/samples; shares of the error leave room for each other. Small
+    populations may be lost, as a whole or in halves: errors so large say nothing of how large they
+    will be, nor what is the step's part in them.
+
+    Examples
+    --------
+    >>> more, finer = refined({"sampling": 0.015, "step": 0.02, "population": 0.0}, 0.01)
+    >>> round(more, 1), round(finer, 1)
+    (4.4, 4.0)
+    >>> refined({"sampling": 0.1, "step": 0.3, "population": 0.2}, 0.01)
+    (4.0, 1.0)
+    """
+    sampling, bias = ((errors[k] / (0.75 * rtol)) ** 2 for k in ("sampling", "population"))
+    more = 1.1 * (sampling / 2 + math.sqrt(sampling**2 / 4 + bias))
+    chance = math.hypot(errors["sampling"], errors["population"])
+    if math.hypot(chance, errors["step"]) < LOST:
+        most, finest = 8.0, 27.0
+    else:
+        most, finest = 4.0, 4.0 if errors["step"] > 4 * chance else 1.0
+    return min(max(more, 1.0), most), min(max(errors["step"] / (0.5 * rtol), 1.0), finest)
 
 
 def populations(
@@ -161,6 +186,8 @@ def step_of(method: DMFT, problem: Problem) -> float:
         return problem.batch_share * problem.teacher.alpha
     if problem.mode == "online":  # few are learned twice in a step
         coarse = min(coarse, OFTEN * problem.data.alpha / schedules.largest(problem.rate))
+        if jumps(problem.rule, problem.data.task):  # by a force that need not be small with v
+            coarse = min(coarse, TWICE * problem.data.alpha)
     return min(method.dt, LARGEST * coarse) if method.dt else coarse
 
 

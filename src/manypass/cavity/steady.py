@@ -148,9 +148,11 @@ def told(problem: Problem, method: Any) -> Iterator[None]:
 def check(problem: Problem, method: Any, values: Measured) -> None:
     """Refuse a state that is lost in its error: of forces that hardly depend on x.
 
-    M is then nothing but chance, and with it the poles of G and C, whose sum may be anything.
+    M is then nothing but chance, and with it the poles of G and C, whose sum may be anything, while
+    F2 is known well. Near the critical rate F2 is lost as Q is, and both errors are what they say.
     """
-    if values["Q"] > LOST * values["Q_se"]:
+    unknown, force = (values[f"{name}_se"] / values[name] for name in ("Q", "F2"))
+    if 0 < unknown < max(1 / LOST, 4 * force):
         return
     found = {name: values[name] for name in ("R", "R_se", "Q", "Q_se", "F2", "F2_se")}
     raise NotSettledError(

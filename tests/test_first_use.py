@@ -106,7 +106,9 @@ def test_the_page_takes_a_decay_that_moves_and_refuses_endless_examples():
     assert said["critical_rate"] is None
     assert len(said["curves"]["Eg"]) > 100
     endless = entry | {"data": json.loads('{"alpha": Infinity}'), "decay": 0.1}
-    with pytest.raises(ValueError, match="`alpha` must be finite on the page, got inf"):
+    with pytest.raises(
+        ValueError, match="`alpha` must be finite on the page but for a committee, got inf"
+    ):
         View.from_dict({"problem": endless})
 
 
@@ -217,7 +219,7 @@ def test_odd_values_are_refused_by_name(name, asked, odd):
     ("line", "said"),
     [
         ("solve --alpha 1 --rate 1 --times -1,1", "--times must lie from 0 to 1e+12"),
-        ("advise --alpha 1.2", "got Teacher(alpha=1.2, task='classification', noise=0.0, inputs="),
+        ("advise --alpha 1.2", "got Teacher(alpha=1.2, task='classification', noise=0.0)"),
         ("solve --data . --target y --rate 1", "--data must end in .csv"),
         ("solve --data folder.csv --target y --rate 1", "no file 'folder.csv': it is a folder"),
     ],

@@ -256,3 +256,79 @@ def test_a_wrong_backend_concerns_those_who_draw(tmp_path, line, code):
     assert done.stderr.startswith(told if code else "")
     assert done.stderr.count("\n") == bool(code)
     assert bool(done.stdout) == (not code)  # told before the work is done
+
+
+def test_a_force_that_cannot_be_compiled_is_told_in_one_line():
+    def importing(x, target):
+        import math
+
+        return target - math.tanh(x)
+
+    with pytest.raises(ValueError, match=r"`force` .*importing.* cannot be compiled"):
+        mp.solve(PROBLEM.replace(rule=mp.Rule(importing)), [1.0], mp.Simulation(n=20, samples=2))
+
+
+def test_without_a_compiler_who_needs_one_says_so():
+    command = [sys.executable, "-m", "manypass", "solve", "--alpha", "1", "--rate", "1"]
+    for more, said in (
+        (["--method", "simulation", "--n", "20", "--samples", "2"], "NUMBA_DISABLE_JIT is set"),
+        ([], ""),
+    ):
+        done = subprocess.run(
+            [*command, "--times", "1", *more],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+            check=False,
+        )
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.returncode == (2 if said else 0)
+
+
+@pytest.mark.parametrize("method", [mp.Exact(), mp.Simulation(n=20, samples=2)])
+def test_a_rate_that_fails_later_is_told_with_its_time(method):
+    breaking = PROBLEM.replace(rate=lambda t: 1 / 0 if t > 1.2 else 0.5)
+    with pytest.raises(ValueError, match=r"`function` .* fails at t = 1.*ZeroDivisionError"):
+        mp.solve(breaking, [2.0], method)
+
+
+@pytest.mark.parametrize(
+    ("share", "seed", "named"),
+    [
+        *((share, 0, "share") for share in (np.inf, "x", None, 0, 5)),
+        *((0.2, seed, "seed") for seed in (-1, "x", 1.5)),
+    ],
+)
+def test_what_is_held_out_is_a_share(share, seed, named):
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    with pytest.raises((ValueError, TypeError), match=f"`{named}` must be"):
+        mp.Dataset(X, X[:, 0] + X[:, 1] ** 2 - 1).held_out(share, seed)
+
+
+def test_names_and_labels_that_cannot_be():
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    with pytest.raises(ValueError, match="`names` must be the columns' names, got 0"):
+        mp.Dataset(X, X[:, 0] ** 2 - 1, names=0)
+    with pytest.raises(ValueError, match="`positive` must be one of the labels"):
+        mp.Dataset(X, np.sign(X[:, 0]), positive=10**400)
+    assert mp.spectrum.density(1.2, [1.0, 2.0]).shape == (2,)
+    with pytest.raises((ValueError, TypeError), match="`alpha` must be"):
+        mp.spectrum.marchenko_pastur([])
+
+
+def test_passes_that_do_harm_are_worth_nothing():
+    """More passes than are good: no example at all does as well, which is 0 and not infinity."""
+    data = mp.Teacher(1.0, task="regression", noise=0.1)
+    problem = mp.Problem(data, mp.Adaline(), rate=0.5)
+    found = mp.effective_data(problem, [1, 100, 1e4, 1e6])
+    np.testing.assert_allclose(found.effective_data[:3], [0.72, 3.13, 1.02], atol=0.01)
+    assert found.Eg[-1] > 0.5
+    assert found.effective_data[-1] == 0
+
+
+def test_a_start_is_one_point_of_a_sweep():
+    found = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0]), times=[1.0], workers=1, progress=False)
+    with pytest.raises(ValueError, match="`result` must be one point of a sweep, not along rate"):
+        mp.Start.of(found)
+    assert mp.Start.of(found.isel(rate=0)).Q > 0

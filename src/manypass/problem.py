@@ -22,6 +22,16 @@ MODES = ("online", "batch")
 SEQUENCES = ("replacement", "reshuffled", "fixed")
 
 
+def told(thing: Any, *always: str) -> str:
+    """Return the repr of a dataclass with the fields that differ from their defaults alone."""
+    shown = (
+        f"{f.name}={value!r}"
+        for f in dataclasses.fields(thing)
+        if repr(value := getattr(thing, f.name)) != repr(f.default) or f.name in always
+    )
+    return f"{type(thing).__name__}({', '.join(shown)})"
+
+
 @dataclass(frozen=True)
 class Teacher:
     """Examples from a random teacher: p = αN Gaussian inputs ξ, y = B·ξ with ⟨y²⟩ = 1, N → ∞.
@@ -64,6 +74,9 @@ class Teacher:
     activation: str | None = None
     second: Any = None
     overlaps: Any = None
+
+    def __repr__(self) -> str:
+        return told(self, "task", "noise")
 
     def __post_init__(self) -> None:
         alpha = checks.number("alpha", self.alpha, 1e-6, 1e6, or_infinite=True)
@@ -191,6 +204,9 @@ class Problem:
             momentum: float = 0.0,
             start: Start | None = None,
         ) -> None: ...
+
+    def __repr__(self) -> str:
+        return told(self, "decay")
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Teacher | Dataset):

@@ -269,17 +269,20 @@ class Function(Schedule):
         given = list(self.breaks_at)
         times = checks.increasing("breaks_at", given, 1e12).tolist() if given else []
         _set(self, breaks_at=tuple(times))
-        try:
-            self(0.0)
-        except ArithmeticError as error:
-            raise ValueError(
-                f"`function` of one's own fails at t = 0: {type(error).__name__}: {error}"
-            ) from None
+        self(0.0)
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
         t = np.asarray(t, float)
-        values = [self.function(time) for time in t.ravel().tolist()]
+        values, time = [], 0.0
+        try:
+            for time in t.ravel().tolist():
+                values.append(self.function(time))
+        except Exception as error:
+            raise ValueError(
+                f"`function` of one's own, a rate or decay, fails at t = {time:g}: "
+                f"{type(error).__name__}: {error}"
+            ) from None
         for value, time in zip(values, t.ravel().tolist(), strict=True):
             if type(value) is not float or not 0 <= value <= LARGEST:  # asked a million times
                 checks.number(f"function({time:g})", value, 0, LARGEST)

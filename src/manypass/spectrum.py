@@ -40,7 +40,6 @@ class Spectrum:
         self.rho.setflags(write=False)
 
 
-@lru_cache(maxsize=256)
 def marchenko_pastur(alpha: float) -> Spectrum:
     """ρ(h) = (α/2π) √((h₊−h)(h−h₋)) / h + (1−α)Θ(1−α) δ(h), h± = (1 ± 1/√α)².
 
@@ -58,7 +57,11 @@ def marchenko_pastur(alpha: float) -> Spectrum:
     >>> round(float(law.rho @ law.h**2), 12)  # 1 + 1/α
     3.0
     """
-    alpha = checks.number("alpha", alpha, 1e-6, 1e6)
+    return _marchenko_pastur(checks.number("alpha", alpha, 1e-6, 1e6))
+
+
+@lru_cache(maxsize=256)
+def _marchenko_pastur(alpha: float) -> Spectrum:
     edge, _ = edges(alpha)
     r = 2 / math.sqrt(alpha)
     delta = math.sqrt(edge / (2 * r)) or 1e-8  # α = 1: resolves times up to 1e15
@@ -93,6 +96,7 @@ def density(alpha: float, h: Array) -> Array:
     1.0
     """
     low, high = edges(alpha)
+    h = np.asarray(h, float)
     inside = np.maximum((high - h) * (h - low), 0.0)
     return np.asarray(alpha / (2 * np.pi) * np.sqrt(inside) / h)
 

@@ -95,6 +95,8 @@ class Start:
                 f"`result` must be learning curves of a Teacher, with R and Q, got "
                 f"{checks.shown(result)}; for a Dataset give Start(weights=...)"
             )
+        if other := [str(dim) for dim in result.R.dims if dim not in ("t", "unit", "teacher")]:
+            raise ValueError(f"`result` must be one point of a sweep, not along {', '.join(other)}")
         if "unit" in result.dims:
             last = result.isel(t=-1)
             return cls(last.R.values, (last.Q.values + last.Q.values.T) / 2)

@@ -96,6 +96,8 @@ def steady_state(
 ) -> xr.Dataset:
     """R, Q, F2 and Eg for t → ∞; with a `window` τ, R, Q and Eg of the weights averaged over it.
 
+    So is F2_test of a `Dataset`; F2 and Et stay those of the last weights.
+
     Examples
     --------
     >>> import manypass as mp

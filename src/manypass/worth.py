@@ -41,7 +41,8 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
     -------
     xarray.Dataset
         `effective_data` and `Eg` on the coordinate `passes`; inf where no number of fresh examples
-        up to 10⁴ p does as well. `R_star` is the fit of 1 + R*(1 − e^{−(k−1)/R*}), the form of
+        up to 10⁴ p does as well, 0 where none at all does: passes have done harm. `R_star` is the
+        fit of 1 + R*(1 − e^{−(k−1)/R*}), the form of
         Muennighoff et al. (arXiv 2305.16264), to D(k)/D(1); with it `fit`. Both are NaN if fewer
         than three numbers of passes have a worth. If `tuned`, also the `rate` and `decay` of k
         passes.
@@ -124,8 +125,9 @@ def worth(fresh: Problem, errors: Array, alpha: float) -> Array:
         times, place = np.unique(np.exp(log_t), return_inverse=True)
         return np.asarray(verbs.solve(fresh, times, "exact").Eg.values[place] - error)
 
-    out, first = np.full(errors.size, np.inf), np.argmax(Eg[:, None] <= errors, axis=0)
-    met = first > 0
+    reached = Eg[:, None] <= errors
+    first, met = np.argmax(reached, axis=0), reached.any(axis=0) & ~reached[0]
+    out = np.where(reached[0], 0.0, np.inf)
     if met.any():
         bracket = np.log(t[first[met] - 1]), np.log(t[first[met]])
         found = elementwise.find_root(apart, bracket, args=(errors[met],))

@@ -117,7 +117,8 @@ def summary(
 
 def _resolved(bias: Array, chance: Array) -> Array:
     """Share of a bias that is more than chance: the one with which least of both is left."""
-    share = 1 - (chance / np.maximum(np.abs(bias), 1e-300)) ** 2
+    ratio = np.minimum(chance / np.maximum(np.abs(bias), 1e-300), 1.0)
+    share = 1 - ratio**2
     return np.where(share > 0, share, 0.0)  # of one population chance is not known
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -99,6 +100,8 @@ class Dataset:
             self._set(**{flag: checks.flag(flag, getattr(self, flag))})
         if self.task:
             checks.choice("task", self.task, TASKS)
+        if self.names is not None and not isinstance(self.names, Iterable):
+            raise ValueError(f"`names` must be the columns' names, got {checks.shown(self.names)}")
         self._set(names=None if self.names is None else tuple(map(str, self.names)))
         columns.check_distinct("names", self.names or ())
         drop = tidying.column_list("drop", self.drop)
@@ -232,6 +235,7 @@ class Dataset:
 
     def held_out(self, share: float, seed: int) -> Dataset:
         """Return the data with a random share of the training set as a test set."""
+        share, seed = checks.number("share", share, 1e-3, 0.999), checks.seed("seed", seed)
         order = np.random.default_rng(seed).permutation(self.p)
         count = min(max(round(share * self.p), 1), self.p - 1)
         test, rest = np.sort(order[:count]), np.sort(order[count:])

@@ -150,7 +150,10 @@ def _equal(values: Any, label: Any) -> Any:
             label = words.get(label.lower()) if label.lower() in words else float(label)
         except ValueError:
             return np.zeros(values.shape, bool)
-    return np.asarray(values == label)
+    try:
+        return np.asarray(values == label)
+    except OverflowError:  # a number that no table holds
+        return np.zeros(values.shape, bool)
 
 
 def _distinct(values: Any) -> list[Any]:

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import cfunc, float64
-from numba.core.errors import NumbaError
+from numba import cfunc, config, float64
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from manypass import rules
 from manypass.compiling import FAST, njit
@@ -205,12 +205,14 @@ def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any])
 
 @lru_cache(maxsize=64)
 def _compiled(name: str, function: Callable[..., Any], count: int) -> Any:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        raise ValueError("NUMBA_DISABLE_JIT is set: simulations and DMFT need the compiler")
     # What a user's force does may change without its text, and then it must be compiled again.
     own = not isinstance(function, Difference) and function.__module__ == rules.__name__
     compiled = njit(**FAST | {"cache": own})(_plain(function, count))
     try:
         compiled.compile((float64,) * (2 + count))
-    except NumbaError as error:
+    except (NumbaError, UnsupportedBytecodeError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         place = next((line for line in lines if line.startswith('File "')), None)
         raise ValueError(

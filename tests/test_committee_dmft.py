@@ -44,6 +44,7 @@ def agree(found, names, value, most=3.5):
         {"rate": "cosine:1.0:0.1:4"},
     ],
 )
+@pytest.mark.physics
 def test_one_linear_unit_is_an_adaline(order):
     """Adaline's exact numbers, in every order that both serve."""
     adaline = mp.Problem(DATA, mp.Adaline(), rate=1.0, decay=0.1).replace(**order)

@@ -121,6 +121,7 @@ def test_second_order_in_the_step(mode):
         assert error < 0.02
 
 
+@pytest.mark.physics
 def test_extrapolation_gains_an_order():
     """In batch mode, where hardly anything is left to chance."""
     problem, times = LINEAR.replace(mode="batch"), np.linspace(0, 4, 9)

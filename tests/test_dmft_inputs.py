@@ -48,6 +48,7 @@ def test_few_eigenvalues_stand_for_a_law(given):
     ],
     ids=str,
 )
+@pytest.mark.physics
 def test_linear_rules_have_their_exact_curves(given, alpha, changes):
     """Within error bars; F2 and G are known to 3 % of their size or better."""
     problem, t = linear(given, alpha, **changes), [0.5, 1.0, 2.0, 3.0]

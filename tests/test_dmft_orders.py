@@ -29,6 +29,7 @@ def scores(name, method):
 
 
 @pytest.mark.parametrize("name", FEW)
+@pytest.mark.physics
 def test_epochs_agree_with_simulation(name):
     z, peaks = scores(name, mp.DMFT(seed=3))
     print(name, f"largest {np.abs(z).max():.1f}", peaks)

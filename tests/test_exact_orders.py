@@ -270,6 +270,7 @@ def test_learning_diverges_above_the_critical_rate(order):
         assert mp.slow_mode(problem.replace(rate=1.01 * limit)) < 0
 
 
+@pytest.mark.physics
 def test_a_repeated_order_grows_as_its_product_of_steps():
     problem = mp.Problem(mp.Teacher(0.5), mp.Adaline(), rate=3.0, decay=0.4, sequence="fixed")
     n, rng, radii = 300, np.random.default_rng(0), []

@@ -225,6 +225,7 @@ def test_the_command_line_tells_it(capsys, monkeypatch):
         assert "manypass: 100 networks of N = 20 may take about " in capsys.readouterr().err
 
 
+@pytest.mark.physics
 def test_a_steady_state_that_is_lost_in_its_error_is_none():
     """|x| never comes near ±1: the force is ±width, its response to x is chance alone."""
     flat = PROBLEM.replace(rule=mp.Huber(width=1e-3))

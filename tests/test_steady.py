@@ -203,6 +203,7 @@ def test_without_decay_there_may_be_none():
     assert 0.9 < float(mp.steady_state(noisy, mp.DMFT(samples=1024)).R) < 1.1
 
 
+@pytest.mark.physics
 def test_a_user_force_that_jumps_is_served():
     sign = mp.Rule(force=lambda x, y: np.sign(y - x), slope=lambda x, y: 0.0 * x)
     data = mp.Teacher(2.0, "regression", 0.3)

@@ -73,32 +73,14 @@ TAKES = {  # a name, the call with one argument, the argument
     },
     "Steps(pieces)": (schedules.Steps, "pieces"),
     **{
-        f"InverseTime({name})": (
-            lambda v, n=name: schedules.InverseTime(**{"value": 1.0, "tau": 1.0, n: v}),
-            name,
+        f"{kind.__name__}({name})": (lambda v, k=kind, g=given, n=name: k(**g | {n: v}), name)
+        for kind, given in (
+            (schedules.InverseTime, {"value": 1.0, "tau": 1.0, "power": 1.0}),
+            (schedules.Exponential, {"value": 1.0, "tau": 1.0}),
+            (schedules.Cosine, {"high": 1.0, "low": 0.1, "until": 1.0}),
+            (schedules.Warmup, {"until": 1.0, "then": 1.0}),
         )
-        for name in ("value", "tau", "power")
-    },
-    **{
-        f"Exponential({name})": (
-            lambda v, n=name: schedules.Exponential(**{"value": 1.0, "tau": 1.0, n: v}),
-            name,
-        )
-        for name in ("value", "tau")
-    },
-    **{
-        f"Cosine({name})": (
-            lambda v, n=name: schedules.Cosine(**{"high": 1.0, "low": 0.1, "until": 1.0, n: v}),
-            name,
-        )
-        for name in ("high", "low", "until")
-    },
-    **{
-        f"Warmup({name})": (
-            lambda v, n=name: schedules.Warmup(**{"until": 1.0, "then": 1.0, n: v}),
-            name,
-        )
-        for name in ("until", "then")
+        for name in given
     },
     "effective_data(problem)": (lambda v: mp.effective_data(v, [1, 2]), "problem"),
     "effective_data(passes)": (lambda v: mp.effective_data(PROBLEM, v), "passes"),

@@ -198,8 +198,7 @@ def threads_of(method: DMFT, problem: Problem, plan: Plan, size: int) -> int:
         cells = 3 * (cells + 3 * kept)
     modes = few(problem.teacher.inputs).mu.size
     weights = 64 * cells * plan.grid.t.size * modes if modes > 1 else 0
-    units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
-    needed = size * units * (8 * cells + 200) + 16 * (kept * units) ** 2 + weights
+    needed = size * plan.units * (8 * cells + 200) + 16 * (kept * plan.units) ** 2 + weights
     remedy = "take fewer `samples`, a larger `dt` or earlier `times`, or allow more `memory`"
     free = memory.require(needed, remedy, method.memory * 1e9)
     return max(1, min(method.threads or cores(), int(free // needed)))

@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import json
 import math
+import os
 import re
 import signal
 import socket
@@ -13,6 +14,7 @@ import sys
 import time
 import tomllib
 from dataclasses import replace
+from types import SimpleNamespace
 
 import light_worker
 import numpy as np
@@ -26,6 +28,7 @@ from slow_sweeps import wait_for
 
 import manypass as mp
 from manypass.explorer import pool as pools
+from manypass.explorer import runs, worker
 from manypass.explorer.answers import ANSWERS, curves, steady
 from manypass.explorer.code import python, toml
 from manypass.explorer.guard import refusal
@@ -362,6 +365,35 @@ def test_a_run_that_nobody_wants_is_dropped_and_its_worker_lives_on(monkeypatch)
         assert again.messages.get_nowait()["done"]  # from what was computed before
 
     with_light_workers(scenario, monkeypatch)
+
+
+def test_a_run_is_not_dropped_inside_a_compiler(monkeypatch):
+    """Its locks belong to the whole process: the worker's next run would wait for them for ever."""
+    compiler = {"__name__": "numba.core", "os": os, "time": time, "DROP": worker.DROP}
+    code = (
+        "def compiled(reached):\n os.kill(os.getpid(), DROP)\n time.sleep(0.1)\n reached.append(1)"
+    )
+    exec(code, compiler)
+    reached, sent = [], []
+
+    def job(view, tell):
+        compiler["compiled"](reached)
+        while True:  # left soon after the compiler
+            time.sleep(0.001)
+
+    monkeypatch.setitem(runs.JOBS, "compile", job)
+    monkeypatch.setitem(runs.JOBS, "brief", lambda view, tell: ({}, time.sleep(0.1)))
+    hand = worker.Worker(SimpleNamespace(send=sent.append))
+    numbers = (worker.DROP, worker.AGAIN)
+    before = [signal.signal(number, hand.drop) for number in numbers]
+    try:
+        assert hand.work("compile", None) == ("end", {"dropped": True}, None)
+        assert reached == [1]
+        signal.setitimer(signal.ITIMER_REAL, 0.02)  # of a run that has ended: not for the next one
+        assert hand.work("brief", None)[1]["done"]
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def test_workers_that_hang_or_die_are_replaced_and_long_runs_end(monkeypatch):

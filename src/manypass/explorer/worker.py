@@ -17,6 +17,10 @@ from typing import Any
 from manypass.starting import unheard
 
 DROP = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else signal.SIGINT
+AGAIN = signal.SIGALRM if hasattr(signal, "SIGALRM") else None
+SOON = 0.02  # seconds until a drop that came at a bad moment is tried again
+# These hold locks of the whole process: left in the middle, one would hang the next run.
+LOCKED = {"numba", "llvmlite", "importlib", "_frozen_importlib", "_frozen_importlib_external"}
 Begun = tuple[BaseProcess, Connection]
 
 
@@ -32,10 +36,16 @@ class Worker:
         self.running = self.sending = self.dropped = False
 
     def drop(self, number: int, frame: FrameType | None) -> None:
-        """Leave the run, but never in the middle of a message."""
+        """Leave the run, but never in the middle of a message, a compilation or an import."""
+        if number == AGAIN and not self.dropped:  # that run has ended meanwhile
+            return
         self.dropped = self.running
-        if self.running and not self.sending:
+        if not self.running or self.sending:
+            return
+        if not locked(frame):
             raise DroppedError
+        if AGAIN is not None:
+            signal.setitimer(signal.ITIMER_REAL, SOON)
 
     def send(self, *message: Any) -> None:
         """Send one whole message, then see whether it was the last that is wanted."""
@@ -67,6 +77,15 @@ class Worker:
             self.running = False
 
 
+def locked(frame: FrameType | None) -> bool:
+    """Whether this frame was called by one that may hold a lock of the whole process."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in LOCKED:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def mind_no_drop(lost: sys.UnraisableHookArgs) -> None:
     """Say nothing of a drop that came inside a destructor: the next message will end the run."""
     if not isinstance(lost.exc_value, DroppedError):
@@ -77,7 +96,8 @@ def main(connection: Connection, nice: int) -> None:
     """Work until the other side hangs up; the nicer, the more others come first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which hangs up
     worker = Worker(connection)
-    signal.signal(DROP, worker.drop)
+    for number in filter(None, (DROP, AGAIN)):
+        signal.signal(number, worker.drop)
     sys.unraisablehook = mind_no_drop
     from threadpoolctl import threadpool_limits
 

@@ -13,11 +13,23 @@ from sphinx.util.math import get_node_equation_number
 FONT = Path(ziamath.__file__).parent / "fonts" / "STIXTwoMath-Regular.ttf"
 LETTERS = "U+20-7E,U+A0-FF,U+131,U+237,U+300-36F,U+370-3FF,U+2000-22FF,U+2308-230B,U+2329-232A,"
 LETTERS += "U+23B0-23E1,U+25A0-25FF,U+27C0-27EF,U+2900-2AFF,U+1D400-1D7FF"
+# What browsers draw too small, too high or with the wrong spaces around it.
+BETTER = {
+    '<mo stretchy="true">&#x000AF;</mo>': '<mo accent="true">&#x02015;</mo>',
+    "<mo>&#x0005E;</mo>": '<mo stretchy="false">&#x002C6;</mo>',
+    "<mo>&#x0221E;</mo>": "<mi>&#x0221E;</mi>",
+    "<mo>min</mo>": "<mi>min</mi>",
+    '<mo stretchy="false">&#x0007C;</mo>': '<mo stretchy="false" lspace="0" rspace="0">|</mo>',
+    "<mo>&#x0003D;</mo><mo>&#x02212;</mo>": '<mo>=</mo><mo form="prefix">&#x02212;</mo>',
+}
 
 
 def convert(latex: str, display: str) -> str:
     """Return the MathML of a formula."""
-    return latex2mathml.converter.convert(latex, display=display)
+    formula = latex2mathml.converter.convert(latex, display=display)
+    for drawn, better in BETTER.items():
+        formula = formula.replace(drawn, better)
+    return formula
 
 
 def visit_math(self, node):

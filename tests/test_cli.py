@@ -290,8 +290,14 @@ BAD = [
         "--alpha must be a number from 1e-06 to 1e+06 or inf, got 0.0",
     ),
     (["solve", *FLAGS, "--alpha", "x"], "argument --alpha: invalid float value: 'x'"),
-    (["solve", *FLAGS, "--rate", "-1"], "--rate must be a number from 1e-12 to 1e+06, got -1.0"),
-    (["solve", *FLAGS, "--rate", "nan"], "--rate must be a number from 1e-12 to 1e+06, got nan"),
+    (
+        ["solve", *FLAGS, "--rate", "-1"],
+        "1e-12 to 1e+06 or a schedule such as 'cosine:1.5:0.1:8', got -1.0",
+    ),
+    (
+        ["solve", *FLAGS, "--rate", "nan"],
+        "--rate must be a number from 1e-12 to 1e+06 or a schedule such as",
+    ),
     (["solve", *FLAGS, "--rule", "adalin"], "--rule must be one of"),
     (["solve", *FLAGS, "--kappa", "1"], "rule 'adaline' has no --kappa (got 1.0)"),
     (
@@ -313,27 +319,27 @@ BAD = [
     (["solve", *FLAGS, "--times", "5:1:3"], "--times must be strictly increasing, got 5 before 3"),
     (
         ["solve", *FLAGS, "--times", "a:b"],
-        "--times must be t1,t2,... or first:last:count with at most 1000000 times, got 'a:b'",
+        "--times must be t1,t2,... or first:last:count, a whole count up to 1000000, got 'a:b'",
     ),
     (
         ["solve", *FLAGS, "--times", "0:1:-3"],
-        "--times must be t1,t2,... or first:last:count with at most 1000000 times, got '0:1:-3'",
+        "--times must be t1,t2,... or first:last:count, a whole count up to 1000000, got '0:1:-3'",
     ),
     (["solve", *FLAGS, "--times", ""], "--times must be t1,t2,... or first:last:count"),
     (["solve", *FLAGS, "--rule", ""], "--rule must be one of"),
     (["solve", "--rate", "1", "--data", "", "--target", "y"], "--data must end in .csv"),
-    (["solve", "", *FLAGS], "cannot read"),
+    (["solve", "", *FLAGS], "the name of the TOML file is empty, got ''"),
     (["solve", *FLAGS, "--seed", "some"], "argument --seed: invalid seed value: 'some'"),
     (["solve", *FLAGS, "--method", "magic"], "argument --method: invalid choice: 'magic'"),
     (["solve", *FLAGS, "--out", "x.txt"], "--out must end in .nc, .csv, .json, got 'x.txt'"),
     (["solve", *FLAGS, "--out", "no/such/x.nc"], "--out: no folder 'no/such'"),
-    (["solve", *FLAGS, "--plot", "x.gif"], "--plot must end in .png, .pdf, got 'x.gif'"),
+    (["solve", *FLAGS, "--plot", "x.gif"], "--plot must end in .png, .pdf, .svg, got 'x.gif'"),
     (["solve", *FLAGS, "--show-rate"], "--show-rate is for a picture: add --plot x.png"),
     (["solve", *FLAGS, "--two-time"], "--two-time gives functions of (t, s)"),
     (["solve", "none.toml"], "there is no file 'none.toml'"),
     (["solve", "nowhere/none.toml"], "there is no folder 'nowhere'"),
     (["solve", *FLAGS, "--out", "nowhere/x.nc"], "--out: no folder 'nowhere' to write"),
-    (["steady", *FLAGS, "--rate", "4"], "--rate = 4 is not below the critical rate v_c = 3.09178"),
+    (["steady", *FLAGS, "--rate", "4"], "--rate 4 is not below the critical rate v_c = 3.09178"),
     (["steady", *FLAGS, "--window", "-1"], "--window must be a number from 0 to 1e+12, got -1.0"),
     (["solve", *FLAGS, "--times", "0:inf:3"], "--times must be"),
     (["solve", *FLAGS, "--times", "0:8:999999999"], "--times must be"),
@@ -345,6 +351,21 @@ BAD = [
     (["solve", *FLAGS, "--settle", "5"], "unrecognized arguments: --settle"),
     (["steady", *FLAGS, "--rate", "1e-9", "--samples", "10"], "cannot be sampled"),
     (["reproduce", "9"], "`figures` must be among 1, 2, 3, 4, 5, 6, 7, 8, got 9"),
+    (
+        ["solve", *FLAGS[2:], "--rule", "committee", "--teacher-hidden", "0"],
+        "--teacher-hidden must be a whole number from 1 to 16, got 0",
+    ),
+    (["solve", *FLAGS, "--teacher-hidden", "2"], "--teacher-hidden 2 is for two layers"),
+    (["solve", *FLAGS[2:], "--rule", "committee"], "such as --start '0.1;0/0.25,0;0,0.25'"),
+    (
+        ["solve", *FLAGS, "--times", "0:8:1"],
+        "--times 0:8:1 asks for one value alone, and names two",
+    ),
+    (["advise", "--alpha", "2"], "advise needs --data FILE and --target COLUMN"),
+    (
+        ["worth", "--data", "x.csv", "--target", "y", "--rate", "1"],
+        "worth needs a teacher, --alpha",
+    ),
     (["frobnicate"], "invalid choice: 'frobnicate'"),
     ([], "the following arguments are required: COMMAND"),
 ]
@@ -379,11 +400,26 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, words, capsys):
         ("for an intercept say intercept=True", "for an intercept say --intercept"),
         ("fewer `times` or two_time=False", "fewer --times or no --two-time"),
         ("`nothing` and nothing=True stay", "`nothing` and nothing=True stay"),
+        ("`hidden` of the teacher must be 1", "--teacher-hidden must be 1"),
+        ("`overlaps` of the teacher = 3", "--overlaps 3"),
+        ("`hidden` must be 1", "--hidden must be 1"),
+        ("by `drop` = 'Unnamed: 0'", "by --drop 'Unnamed: 0'"),
+        ("`mode` = 'batch' and `rate` = 4", "--mode batch and --rate 4"),
+        ("`second` = [1.0, -2.0] is", "--second 1.0,-2.0 is"),
+        ("as Start(R=[[0.1], [0.0]], Q=[[1.0, 0.0], [0.0, 1.0]])", "as --start '0.1;0/1,0;0,1'"),
+        ("Start(R=0.5, Q=1.0) or Start(weights=...)", "--start 0.5,1 or Start(weights=...)"),
+        ("Exact().steady_state() serves", "the steady state of --method exact serves"),
     ],
 )
 def test_messages_speak_of_flags(message, words):
     arguments = parser().parse_args(["solve", *FLAGS])
     assert as_flags(message, arguments) == words
+
+
+def test_what_a_problem_file_says_is_called_as_it_does(tmp_path):
+    arguments = parser().parse_args(["steady", "problem.toml", "--decay", "1"])
+    said = "take a longer `settle`, another `rate` or `decay`"  # no file of a problem has `settle`
+    assert as_flags(said, arguments) == "take a longer --settle, another `rate` or --decay"
 
 
 def test_a_message_keeps_what_has_no_flag():
@@ -395,7 +431,7 @@ def test_a_warning_is_one_line_too():
     done = run("solve", *FLAGS, "--times", "1", "--accuracy", "0.01", "--samples", "10")
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
-    assert line.startswith("manypass: --accuracy = 0.01 is not reached with --samples = 10")
+    assert line.startswith("manypass: --accuracy 0.01 is not reached with --samples 10")
 
 
 @pytest.mark.parametrize(

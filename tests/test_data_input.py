@@ -274,7 +274,7 @@ def test_commands(files, capsys):
         (["--alpha", "2"], "--alpha (got 2.0) describes a teacher, not --data"),
         (["--task", "sort"], "--task must be one of"),
         (["--method", "dmft"], "--method dmft is a theory of random examples"),
-        (["--method", "simulation", "--n", "9"], "--n = 9, but Dataset(30 × 3"),
+        (["--method", "simulation", "--n", "9"], "--n 9, but Dataset(30 × 3"),
     ],
 )
 def test_bad_flags(files, capsys, more, words):

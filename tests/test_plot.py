@@ -174,6 +174,28 @@ def test_a_short_logarithmic_axis_has_plain_numbers_that_do_not_meet():
         assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
 
+@pytest.mark.parametrize("passes", [[1, 2, 4, 8], [1, 2, 4, 8, 16, 32, 64], [1, 10, 100, 1000]])
+def test_numbers_of_passes_do_not_meet(passes):
+    problem = mp.Problem(mp.Teacher(1.0, "regression", 0.1), mp.Adaline(), rate=0.5, decay=0.01)
+    ax = mp.plot.worth(mp.effective_data(problem, passes))
+    ax.figure.canvas.draw()
+    for labels, low, high in ((ax.get_xticklabels, "x0", "x1"), (ax.get_yticklabels, "y0", "y1")):
+        shown = [tick for tick in labels(which="both") if tick.get_text()]
+        boxes = [tick.get_window_extent() for tick in shown]
+        assert len(shown) >= 3
+        assert all(getattr(a, high) < getattr(b, low) for a, b in pairwise(boxes))
+
+
+@pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
+def test_a_picture_is_the_same_file_again(tmp_path, ending):
+    for name in "ab":
+        figure = mp.plot.overview(mp.solve(PROBLEM, TIMES))
+        mp.plot.save_figure(figure, tmp_path / f"{name}.{ending}")
+    content = (tmp_path / f"a.{ending}").read_bytes()
+    assert content == (tmp_path / f"b.{ending}").read_bytes()
+    assert ending != "svg" or b"<text" in content  # not outlines of letters
+
+
 def test_bad_input(tmp_path):
     result = mp.solve(PROBLEM, TIMES)
     with pytest.raises(ValueError, match=r"`variables` must be among R, Q, F2, Eg, got \[\]"):

@@ -65,8 +65,11 @@ def test_own_function():
         ("steps:0:2:0:1", "strictly increasing"),
         ("warmup:0:1", "`until` must be a number from 1e-09"),
         ("inverse:-1:1", "`value` must be 0 or a number"),
-        (lambda t: -1.0, r"`rate` must be a function of the time t: `function\(0\)` must be"),
-        (lambda: 1.0, r"`rate` must be a function of the time t: .* takes 0 positional"),
+        (
+            lambda t: -1.0,
+            r"`rate`, a function of the time t, must be a number .* got -1.0 at t = 0",
+        ),
+        (lambda: 1.0, "`rate`, a function of the time t, fails .* takes 0 positional"),
         (0.0, "`rate` must be a number from 1e-12"),
         (None, "`rate` must be a number"),
     ],
@@ -99,7 +102,7 @@ def test_bad_starts_are_named():
         mp.Start(0.5, 0.1)
     data = mp.Dataset(np.eye(3), np.ones(3), task="regression")
     for start, said in (
-        (mp.Start(0.5, 1.0), "a Dataset has Start"),
+        (mp.Start(0.5, 1.0), "a Dataset has weights, Start"),
         (mp.Start(weights=[1.0]), "has 1 `weights`, but .* has N = 3"),
     ):
         with pytest.raises(ValueError, match=said):

@@ -46,6 +46,103 @@ def test_a_cell_of_the_test_file_is_in_the_test_file(tmp_path):
         mp.read_dataset(tmp_path / "train.csv", "y", test=tmp_path / "test.csv")
 
 
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ("9,7 1,7 2,0", "a decimal comma, '9,7': .*, or say `decimal` = ','"),
+        ("941,720 1,720 2,000", "'941,720': .* if these group thousands; if these are decimal com"),
+        ("1,234.5 1,720 2,000,000", "commas in its numbers, '1,234.5'"),
+    ],
+)
+def test_commas_in_numbers_are_told_for_what_they_may_be(tmp_path, cells, told):
+    path = tmp_path / "x.csv"
+    rows = "".join(f"{cell};{i};{i % 2}\n" for i, cell in enumerate(cells.split()))
+    path.write_text(f"a;b;y\n{rows}")
+    with pytest.raises(ValueError, match=f"column 'a' has .*{told}"):
+        mp.read_dataset(path, "y", sep=";", positive="1")
+
+
+def test_a_decimal_comma_is_read_where_it_is_told(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a;b;y\n9,5;1;1\n1,25;2;0\n2,0;-3,5e2;1\n")
+    data = mp.read_dataset(path, "y", sep=";", decimal=",", positive="1")
+    assert data.X.tolist() == [[9.5, 1.0], [1.25, 2.0], [2.0, -350.0]]
+    problem = PROBLEM.replace(data=data)
+    assert mp.Problem.from_dict(problem.to_dict()) == problem
+    path.write_text("a;b;y\n9.5;1;1\n1,25;2;0\n2,0;3;1\n")
+    with pytest.raises(ValueError, match=r"has a decimal point, '9.5': .* leave `decimal` out"):
+        mp.read_dataset(path, "y", sep=";", decimal=",", positive="1")
+    with pytest.raises(ValueError, match=r"`decimal` must be '.' or ',', got 'x'"):
+        mp.read_dataset(path, "y", decimal="x")
+    (tmp_path / "x.parquet").write_text("")
+    with pytest.raises(ValueError, match=r"`decimal` .* is for text files"):
+        mp.read_dataset(tmp_path / "x.parquet", "y", decimal=",")
+
+
+@pytest.mark.parametrize(
+    ("head", "sep"),
+    [
+        ("# made by\n# y\na,b,y\n", ","),
+        ('\ufeff# a,b\n"a",b,y\n', ","),
+        ("# by, x, y\n#a,b,y\n", ","),  # the last comment names the columns
+        ("# a b y\n", r"\s+"),  # as numpy.savetxt does
+        ("#a,b,y\n", ","),
+    ],
+)
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
+def test_comments_at_the_head_of_a_file_are_skipped(tmp_path, head, sep, name):
+    rows = ROWS if sep == "," else ROWS.replace(",", " ")
+    with (gzip.open if name.endswith("gz") else open)(tmp_path / name, "wt", encoding="utf8") as f:
+        f.write(head + rows)
+    data = mp.read_dataset(tmp_path / name, "y", sep=sep, task="regression")
+    assert (data.names, data.p) == (("a", "b"), 6)
+    with (gzip.open if name.endswith("gz") else open)(tmp_path / name, "wt", encoding="utf8") as f:
+        f.write(head + rows + sep.replace(r"\s+", " ").join("1?3") + "\n")
+    with pytest.raises(ValueError, match=f"line {head.count(chr(10)) + 7} of"):
+        mp.read_dataset(tmp_path / name, "y", sep=sep, task="regression")
+
+
+def test_files_that_a_table_names_are_beside_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/mine.csv").write_text(f"a,b,y\n{ROWS}")
+    text = "rule = 'adaline'\ndata = { path = 'mine.csv', test = 'mine.csv', target = 'y' }\n"
+    (tmp_path / "sub/problem.toml").write_text(f"rate = 0.1\n{text}")
+    main(["solve", "sub/problem.toml", "--times", "0,1"])
+    assert "sub/mine.csv: 6 examples" in capsys.readouterr().err
+    (tmp_path / "sub/plan.toml").write_text(f"method = 'exact'\n{text}[sweep]\nrate = [0.1, 0.2]")
+    main(["sweep", "sub/plan.toml", "--workers", "1"])
+    assert "sub/mine.csv: 6 examples" in capsys.readouterr().err
+    (tmp_path / "mine.csv").write_text(f"a,b,y\n{ROWS}1,2,3\n")  # what is typed is where one is
+    main(["solve", "sub/problem.toml", "--data", "mine.csv", "--times", "0,1"])
+    assert "mine.csv: 7 examples" in capsys.readouterr().err
+    absolute = text.replace("'mine.csv'", f"'{tmp_path / 'mine.csv'}'")
+    (tmp_path / "sub/problem.toml").write_text(f"rate = 0.1\n{absolute}")
+    main(["solve", "sub/problem.toml", "--times", "0,1"])
+    assert "mine.csv: 7 examples" in capsys.readouterr().err
+
+
+def test_a_folder_that_was_deleted_is_told(tmp_path):
+    (tmp_path / "gone").mkdir()
+    code = "import os; os.rmdir(os.getcwd()); from manypass.cli import main; main({})"
+    for arguments in (
+        ["solve", "--alpha", "1", "--rate", "1", "--out", "x.nc"],
+        ["sweep", "plan.toml"],
+        ["solve", "problem.toml"],
+    ):
+        (tmp_path / "gone").mkdir(exist_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code.format(arguments)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path / "gone",
+            check=False,
+        )
+        assert done.returncode == 2
+        assert "the folder that you are in has been deleted" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(("passes", "some"), [("1,2", "2 have"), ("3", "1 has")])
 def test_too_few_passes_for_a_fit_are_told(capsys, passes, some):
     main(["worth", "--alpha", "1", "--task", "regression", "--rate", "0.5", "--passes", passes])
@@ -161,7 +258,7 @@ def test_the_command_tells_it_too(capsys):
     main(["critical-rate", "--alpha", "1.2", "--decay", "0.1", "--rate", "cosine:1.5:0.1:8"])
     said = capsys.readouterr()
     assert said.out == "v_c = 2.168827\n"
-    assert said.err.startswith("manypass: v_c is a limit to constant rates: --rate = cosine")
+    assert said.err.startswith("manypass: v_c is a limit to constant rates: --rate cosine")
 
 
 def test_eigenvalues_of_too_few_examples_are_called_a_sample():
@@ -290,7 +387,7 @@ def test_without_a_compiler_who_needs_one_says_so():
 @pytest.mark.parametrize("method", [mp.Exact(), mp.Simulation(n=20, samples=2)])
 def test_a_rate_that_fails_later_is_told_with_its_time(method):
     breaking = PROBLEM.replace(rate=lambda t: 1 / 0 if t > 1.2 else 0.5)
-    with pytest.raises(ValueError, match=r"`function` .* fails at t = 1.*ZeroDivisionError"):
+    with pytest.raises(ValueError, match=r"`rate`, a .* fails at t = 1.*ZeroDivisionError"):
         mp.solve(breaking, [2.0], method)
 
 

@@ -311,6 +311,13 @@ def test_pictures(threads):
     assert ax.get_xlabel() == r"$\lambda$"
     ax = mp.plot.lines(found, x="rate", by="decay")
     assert [t.get_text() for t in ax.get_legend().get_texts()][1] == r"$\lambda$ = 0.4"
+    for rates in ([1.0], [1.0, 2.0]):  # one cell, one row of cells
+        one = mp.sweep(mp.Grid(PROBLEM, rate=rates, decay=[0.4]), executor=threads)
+        ax = mp.plot.heatmap(one)
+        assert ax.collections[0].get_array().shape == (1, len(rates))
+        assert (np.diff([ax.get_xlim(), ax.get_ylim()]) > 0).all()
+        assert [*ax.lines[0].get_xdata()] == 2 * [mp.critical_rate(PROBLEM.replace(decay=0.4))]
+    assert not mp.plot.lines(one).get_legend()  # a field with one value is none
     words = mp.sweep(mp.Grid(PROBLEM, task=["classification", "regression"]), executor=threads)
     assert [t.get_text() for t in mp.plot.lines(words).get_xticklabels()] == [
         "classification",
@@ -370,6 +377,25 @@ def test_best_is_where_brute_force_finds_it():
     with pytest.warns(UserWarning, match="the least Q lies at an end"):
         least = mp.best(weak, over="rate", objective="Q", at=1.0)
     assert least.best_rate.item() == pytest.approx(least.rate.min().item())
+
+
+def test_a_range_may_begin_at_zero_where_zero_is_a_value():
+    weak = PROBLEM.replace(rate=1.0, decay=0.1)
+    found = mp.best(weak, over={"noise": (0, 2)})  # noise does harm: none is best, nothing beyond
+    assert found.best_noise.item() == 0
+    assert found.best_Eg.item() == mp.steady_state(weak).Eg.item()
+    assert found.attrs["bound"] == ""
+    assert found.noise.values[0] == 0
+    inside = mp.best(weak, over={"decay": (0, 10)})
+    assert inside.best_decay.item() == pytest.approx(
+        mp.best(weak, over="decay").best_decay.item(),
+        rel=1e-4,  # of the search
+    )
+    both = mp.best(weak, over={"decay": (0, 10), "noise": (0, 2)})
+    assert both.best_noise.item() == 0
+    assert both.best_Eg.item() == pytest.approx(inside.best_Eg.item())
+    with pytest.raises(ValueError, match=r"`over\[rate\]` must be a number from 1e-12"):
+        mp.best(weak, over={"rate": (0, 2)})
 
 
 def test_an_optimum_at_the_end_of_the_range_is_warned_of():

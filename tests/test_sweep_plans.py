@@ -29,8 +29,12 @@ def test_bad_places(tmp_path, capsys, monkeypatch, flags, message):
 BAD_PLANS = [
     ("rate = ", "is not a TOML file"),
     ("rate = 1", "has no table [sweep]"),
-    ("rate = 1\ndata = {alpha = 1}\n[sweep]\n", "plan.toml has no table [sweep] that names"),
-    ("rate = 1\ndata = {alpha = 1}\n[sweep]\ntogether = []", "has no table [sweep] that names"),
+    ("data = {alpha = 1}\n[sweep]\nfoo = [1]", "`foo` cannot be swept"),  # not: no rate
+    (
+        "rate = 1\ndata = {alpha = 1}\n[sweep]\n",
+        "plan.toml: the table [sweep] is empty: name fields",
+    ),
+    ("rate = 1\ndata = {alpha = 1}\n[sweep]\ntogether = []", "the table [sweep] is empty"),
     ("rate = 1\ndata = {alpha = 1}\n[sweep]\ndecay = [1, 2]", "`rule` is missing: a problem"),
     ("data = {alpha = 1}\n[sweep]\nrate = 5", "`rate` must be a list or { from"),
     ("data = {alpha = 1}\n[sweep]\nrate = {from = 0, to = 1, count = 3, scale = 'log'}", "above 0"),

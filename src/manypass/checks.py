@@ -46,14 +46,18 @@ def number(
     *,
     or_zero: bool = False,
     or_infinite: bool = False,
+    or_else: str = "",
 ) -> float:
-    """Return `value` as a float if it is a real number in [low, high], or 0 or inf if allowed."""
+    """Return `value` as a float if it is a real number in [low, high], or 0 or inf if allowed.
+
+    `or_else` are words for what else the argument may be.
+    """
     value = bare(value)
     also = (or_zero, 0), (or_infinite, math.inf)
     if not (is_real(value) and (low <= value <= high or (True, value) in also)):
         zero, infinite = "0 or " if or_zero else "", " or inf" if or_infinite else ""
         raise ValueError(
-            f"`{name}` must be {zero}a number from {low:g} to {high:g}{infinite}, "
+            f"`{name}` must be {zero}a number from {low:g} to {high:g}{infinite}{or_else}, "
             f"got {shown(value)}"
         )
     return float(value)

@@ -6,6 +6,7 @@ import argparse
 import errno
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -23,19 +24,33 @@ from manypass.commands import (
     run_sweep,
     run_worth,
 )
-from manypass.flags import fail, method_flags, problem_flags, seed_flag
+from manypass.files import lost_folder
+from manypass.flags import (
+    FIELD_FLAGS,
+    TEACHER_FLAGS,
+    fail,
+    method_flags,
+    problem_flags,
+    seed_flag,
+    typed_start,
+)
 
 FLAG_NAMES = {"path": "data"}  # where a flag is called otherwise than its argument
 QUOTE = "'"
+OF_TEACHER = {field: flag for flag, field in TEACHER_FLAGS.items()}
 NAMES = {
     "Exact": "exact",
     "DMFT": "dmft",
     "Simulation": "simulation",
     "MeanForce": "mean-force",
 }
-SPOKEN = re.compile(  # how messages name an argument, a method, another thing, a setting
-    rf"`(?P<name>\w+)`|(?:\bmethod )?\b(?P<method>{'|'.join(NAMES)})\((?P<settings>[^()]*)\)"
-    r"|\w+\((?:[^()]|\([^()]*\))*\)|\b(?P<setting>\w+)=(?P<value>True|False|'\w*')"
+WORD = r"True|False|'[^'\n]*'|\[[-+.,e\d ]*\]"  # a value that is typed otherwise than said
+SPOKEN = re.compile(  # how messages name an argument, a start, a method, another thing, a setting
+    rf"`(?P<name>\w+)`(?P<whose> of the teacher)?(?: = (?P<given>{WORD})?)?"
+    r"|\bStart\((?P<start>R=[^()]*)\)"
+    rf"|(?:\bmethod )?\b(?P<method>{'|'.join(NAMES)})\((?P<settings>[^()]*)\)"
+    r"(?P<answer>\.\w+\(\))?"
+    rf"|\w+\((?:[^()]|\([^()]*\))*\)|\b(?P<setting>\w+)=(?P<value>True|False|'\w*')"
 )
 
 
@@ -76,6 +91,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         fail(f"out of memory: {error}")
     except OSError as error:
         place = error.filename
+        if isinstance(error, FileNotFoundError) and (lost := lost_folder(place or "")):
+            fail(lost)
         if error.errno == errno.ENOSPC and place is None:  # `manypass solve > file`, on a full disk
             _print_no_more()  # Python would try again at exit
             place = "standard output"
@@ -99,31 +116,42 @@ def _print_no_more() -> None:
 def as_flags(message: str, arguments: argparse.Namespace) -> str:
     """Name arguments as they are typed, unless they stand in the file.
 
-    `rate` becomes --rate, intercept=True --intercept, device='cpu' --device cpu, and DMFT(dt=0.1)
-    --method dmft --dt 0.1; other calls, such as Adatron(kappa=1.0), are names of things.
+    `rate` becomes --rate, `hidden` of the teacher --teacher-hidden, `mode` = 'batch' --mode batch,
+    intercept=True --intercept, Start(R=0.5, Q=1.0) --start 0.5,1 and DMFT(dt=0.1) --method dmft
+    --dt 0.1; other calls, such as Adatron(kappa=1.0), are names of things.
     """
     from_file = getattr(arguments, "problem", None) is not None
     flags = {*vars(arguments)} - {"problem", "figures", "run"}
 
-    def flag(name: str, value: str = "True") -> str:
-        as_typed = f"--{FLAG_NAMES.get(name) or name.replace('_', '-')}"
-        if value in ("True", "False"):
-            return as_typed if value == "True" else f"no {as_typed}"
-        return f"{as_typed} {value.strip(QUOTE)}"
-
     def replaced(found: re.Match[str]) -> str:
+        if found["start"] and "start" in flags:
+            return typed_start(found["start"]) or found[0]
         if found["method"]:
             if "method" not in flags:
                 return found[0]
             settings = re.findall(r"(\w+)=([^,\s]+)", found["settings"])
-            return " ".join((f"--method {NAMES[found['method']]}", *(flag(*s) for s in settings)))
-        name = found["name"] or found["setting"]
-        typed = getattr(arguments, name or "", None) is not None
-        if name not in flags or (from_file and not typed):
+            answer = (found["answer"] or "").strip(".()").replace("_", " ")
+            words = (f"--method {NAMES[found['method']]}", *(_flag(*s) for s in settings))
+            return f"the {answer} of {' '.join(words)}" if answer else " ".join(words)
+        name = found["name"] or found["setting"] or ""
+        name = OF_TEACHER.get(name, name) if found["whose"] else name
+        named = name in FIELD_FLAGS and getattr(arguments, name, None) is None
+        if name not in flags or (from_file and named):  # what a file may say is called as it does
             return found[0]
-        return flag(name, found["value"] or "True")
+        more = " " if found[0].endswith(" = ") else ""
+        return _flag(name, found["given"] or found["value"] or "True") + more
 
     return re.sub(SPOKEN, replaced, message)
+
+
+def _flag(name: str, value: str) -> str:
+    """Return a flag and its value as they are typed."""
+    as_typed = f"--{FLAG_NAMES.get(name) or name.replace('_', '-')}"
+    if value in ("True", "False"):
+        return as_typed if value == "True" else f"no {as_typed}"
+    if value.startswith("["):
+        return f"{as_typed} {value.strip('[]').replace(' ', '')}"
+    return f"{as_typed} {shlex.quote(value.strip(QUOTE))}"
 
 
 def parser() -> Parser:
@@ -151,7 +179,7 @@ def parser() -> Parser:
     method_flags(solve, "auto", "exact", "dmft", "simulation")
     solve.add_argument("--two-time", action="store_true", help="also C(t,s) and G(t,s), with --out")
     solve.add_argument("--out", help="write the numbers as .nc, .csv or .json")
-    solve.add_argument("--plot", help="draw the curves as .png or .pdf")
+    solve.add_argument("--plot", help="draw the curves as .png, .pdf or .svg")
     solve.add_argument(
         "--show-rate",
         action=argparse.BooleanOptionalAction,
@@ -191,7 +219,7 @@ def parser() -> Parser:
         "--tuned", action="store_true", help="each at its own best rate and decay: some minutes"
     )
     many.add_argument("--out", help="write the numbers as .nc, .csv or .json")
-    many.add_argument("--plot", metavar="FILE", help="draw them: .png or .pdf")
+    many.add_argument("--plot", metavar="FILE", help="draw them: .png, .pdf or .svg")
 
     text = "The best rate, decay, passes and averaging window for your own data."
     advice = command("advise", run_advise, text, parents=given)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from manypass.checks import Array
     from manypass.problem import Problem
 
-PICTURES = (".png", ".pdf")
+PICTURES = (".png", ".pdf", ".svg")
 ROWS = 21  # of a table on the terminal
 TABLES = (".nc", ".csv", ".json")
 
@@ -188,7 +188,12 @@ def run_worth(arguments: argparse.Namespace) -> None:
     from manypass.worth import FITTED, effective_data
 
     passes = read_times(arguments.passes, "passes")
-    found = effective_data(read_problem(arguments), passes, tuned=arguments.tuned)
+    entries = read_entries(arguments)
+    if named_file(entries):
+        raise ValueError(
+            "worth needs a teacher, --alpha: what fresh examples would give is not known of --data"
+        )
+    found = effective_data(make_problem(entries), passes, tuned=arguments.tuned)
     with saved_after(found, arguments.out):
         R_star = float(found.R_star)
         unknown = {"R_star"} if R_star > 0 else {"R_star", "fit"}
@@ -211,6 +216,12 @@ def run_worth(arguments: argparse.Namespace) -> None:
         plot.save_figure(figure, arguments.plot)
 
 
+def named_file(entries: dict[str, Any]) -> bool:
+    """Whether the examples are one's own, from a file."""
+    data = entries["data"]
+    return isinstance(data, dict) and "path" in data
+
+
 def run_advise(arguments: argparse.Namespace) -> None:
     """Print and save advice; without a rate, that of half the critical one is the start."""
     check_suffix("--out", arguments.out, TABLES)
@@ -220,6 +231,10 @@ def run_advise(arguments: argparse.Namespace) -> None:
     from manypass.data.solution import critical_rate
 
     entries = read_entries(arguments)
+    if not named_file(entries):
+        raise ValueError(
+            "advise needs --data FILE and --target COLUMN: it is about examples of your own"
+        )
     problem = make_problem({"rate": 1.0, **entries})
     if "rate" not in entries:
         part = trained_on(problem, arguments.holdout, checks.seed("seed", arguments.seed))

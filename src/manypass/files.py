@@ -62,10 +62,53 @@ def folder(argument: str, path: Any) -> Path:
 
 def missing(path: str | os.PathLike[str]) -> str:
     """Say what is not there: the file, which may be a folder, or already its folder."""
+    if lost := lost_folder(path):
+        return f"no file {str(path)!r}: {lost}"
     if Path(path).is_dir():
         return f"no file {str(path)!r}: it is a folder"
     folder = Path(path).parent
     return f"no file {str(path)!r}" if folder.is_dir() else f"no folder {str(folder)!r}"
+
+
+def lost_folder(path: str | os.PathLike[str]) -> str:
+    """Say that the folder one is in was deleted, if it was, and a path is relative to it."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        told = "the folder that you are in has been deleted: go to another one (cd)"
+        return "" if os.path.isabs(path) else told
+    return ""
+
+
+def toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a TOML file; files that its data name by a relative path are beside it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "problem.toml"
+    >>> _ = file.write_text("data = { path = 'train.csv', target = 'y' }")
+    >>> toml(file)["data"]["path"] == str(file.with_name("train.csv"))
+    True
+    """
+    import tomllib
+
+    if not str(path).strip():
+        raise ValueError(f"the name of the TOML file is empty, got {str(path)!r}")
+    try:
+        entries = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}") from None
+    except FileNotFoundError:
+        raise ValueError(f"there is {missing(path)}") from None
+    except OSError as error:
+        raise ValueError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    data = entries.get("data")
+    if isinstance(data, dict):
+        for name in ("path", "test"):
+            if isinstance(data.get(name), str) and data[name]:
+                data[name] = str(Path(path).parent / data[name])
+    return entries
 
 
 def netcdf(groups: Mapping[str, xr.Dataset]) -> bytes:

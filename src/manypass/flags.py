@@ -6,19 +6,20 @@ import argparse
 import dataclasses
 import math
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from manypass.files import missing
+from manypass.files import toml
 
 if TYPE_CHECKING:
     from manypass.checks import Array
     from manypass.problem import Problem
 
 DATA_FLAGS = ("alpha", "task", "noise", "inputs")
-TIDY_FLAGS = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
+TIDY_FLAGS = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding", "decimal")
 FILE_ONLY = ("target", "test", "standardize", "intercept", *TIDY_FLAGS)
 FILE_FLAGS = ("path", "task", *FILE_ONLY)
 RULE_FLAGS = ("kappa", "width", "hidden", "activation", "second", "second_rate")
@@ -31,6 +32,9 @@ TEACHER_FLAGS = {  # of two layers, and what they are in the table `data`
 PROBLEM_FLAGS = (
     *("rate", "decay", "temperature", "mode", "sequence"),
     *("batch_share", "batch_size", "momentum", "start"),
+)
+FIELD_FLAGS = (  # what a problem file may say too
+    *(*DATA_FLAGS, *FILE_FLAGS, *RULE_FLAGS, *TEACHER_FLAGS, *PROBLEM_FLAGS, "rule"),
 )
 PLAN_KEYS = ("method", "times", "window", "two_time", "sweep", "slurm")  # beside the problem
 MOST_TIMES = 10**6
@@ -102,6 +106,7 @@ def problem_flags() -> argparse.ArgumentParser:
     own.add_argument("--positive", metavar="LABEL", help="the target that is +1; others are -1")
     own.add_argument("--sep", help="between the entries of a line: one character, or tab")
     own.add_argument("--encoding", help="of text files, such as latin-1 (default: utf-8)")
+    own.add_argument("--decimal", help="before the decimals of text files: . (default) or ,")
     group.add_argument(
         "--decay", type=_number, help="weight decay lambda, or a schedule (default: 0)"
     )
@@ -183,6 +188,22 @@ def _start(text: str) -> dict[str, Any]:
             f"must be two numbers R,Q, or two tables R/Q, got {text!r}"
         ) from None
     return {"R": R, "Q": Q}
+
+
+def typed_start(said: str) -> str | None:
+    """Return --start as it is typed, of R=..., Q=... as Python says them.
+
+    Examples
+    --------
+    >>> typed_start("R=[[0.1, 0.0]], Q=[[0.25]]"), typed_start("R=0.5, Q=1.0")
+    ("--start '0.1,0/0.25'", '--start 0.5,1')
+    """
+    parts = re.fullmatch(r"R=([][\d., e+-]+), Q=([][\d., e+-]+)", said)
+    if parts is None:
+        return None
+    R, Q = (part.replace(" ", "").replace("],[", ";").strip("[]") for part in parts.groups())
+    short = re.sub(r"\.0\b", "", f"{R}{'/' if '[' in said else ','}{Q}")
+    return f"--start {shlex.quote(short)}"
 
 
 def _columns(text: str) -> list[str]:
@@ -292,18 +313,9 @@ def make_method(name: str, settings: dict[str, Any]) -> Any:
 
 def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
     """Read what the file says of the problem, overridden by the flags."""
-    import tomllib
-
     entries: dict[str, Any] = {}
     if arguments.problem is not None:
-        try:
-            entries = tomllib.loads(Path(arguments.problem).read_text(encoding="utf-8-sig"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{arguments.problem} is not a TOML file: {error}") from None
-        except FileNotFoundError:
-            raise ValueError(f"there is {missing(arguments.problem)}") from None
-        except OSError as error:
-            raise ValueError(f"cannot read {arguments.problem!r}: {error.strerror}") from None
+        entries = toml(arguments.problem)
         if key := next((key for key in entries if key in PLAN_KEYS), None):
             raise ValueError(
                 f"{arguments.problem}: {key!r} is no field of a problem: only a plan for "
@@ -361,21 +373,32 @@ def describe(problem: Problem) -> None:
 
 
 def read_times(text: str, name: str = "times") -> Array:
-    """Read times from first:last:count or t1,t2,..."""
+    """Read times from first:last:count or t1,t2,...
+
+    Examples
+    --------
+    >>> read_times("0:8:5").tolist()
+    [0.0, 2.0, 4.0, 6.0, 8.0]
+    """
     import numpy as np
 
     try:
-        if ":" in text:
-            first, last, count = text.split(":")
-            if math.isfinite(float(first) + float(last)) and 0 < int(count) <= MOST_TIMES:
-                return np.linspace(float(first), float(last), int(count))
-            raise ValueError
-        return np.array([float(part) for part in text.split(",")])
+        if ":" not in text:
+            return np.array([float(part) for part in text.split(",")])
+        ends, count = [float(part) for part in text.split(":")[:-1]], int(text.split(":")[-1])
     except ValueError:
+        ends, count = [], 0
+    if len(ends) != 2 or not math.isfinite(sum(ends)) or not 0 < count <= MOST_TIMES:
         raise ValueError(
-            f"`{name}` must be t1,t2,... or first:last:count with at most {MOST_TIMES} {name}, "
+            f"`{name}` must be t1,t2,... or first:last:count, a whole count up to {MOST_TIMES}, "
             f"got {text!r}"
-        ) from None
+        )
+    if count == 1 and ends[0] != ends[1]:
+        raise ValueError(
+            f"`{name}` = {text!r} asks for one value alone, and names two: the third number is "
+            f"how many there are, both ends among them, not a step"
+        )
+    return np.linspace(ends[0], ends[1], count)
 
 
 def check_suffix(flag: str, path: str | None, allowed: tuple[str, ...]) -> None:

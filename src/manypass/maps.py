@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter
 
 from manypass import orders, results, verbs
 
@@ -64,7 +64,7 @@ def heatmap(
         raise ValueError(f"`x` and `y` must be {' and '.join(names)}, got {x!r}, {y!r}")
     ax = _axes(ax)
     shown = values.transpose(y, x)
-    image = ax.pcolormesh(_ticks(values[x]), _ticks(values[y]), shown, shading="nearest")
+    image = ax.pcolormesh(_edges(values[x]), _edges(values[y]), shown)
     bar = ax.figure.colorbar(image, ax=ax)
     bar.set_label(_symbol(variable))
     _axis(ax, "x", values[x])
@@ -176,12 +176,21 @@ def worth(*found: xr.Dataset, ax: Axes | None = None) -> Axes:
         k, D = one.passes.values[known], one.effective_data.values[known]
         ax.plot(k, D, "o-", color=colour, lw=1.1, ms=3.5, mfc="white", label=label)
         ax.plot(k, one.fit.values[known], "--", color=colour, lw=0.8)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    for which in ("x", "y"):
+        ax.set(**{f"{which}scale": "log"})
+        _number_log(getattr(ax, f"{which}axis"), *getattr(ax, f"get_{which}lim")())
     ax.set_xlabel("passes")
     ax.set_ylabel("worth in fresh data")
     legend_above(ax, 3)
     return ax
+
+
+def _number_log(axis: Any, low: float, high: float) -> None:
+    """Write numbers at 1, 2, 5, 10 ... if the axis is short: powers of ten would overlap."""
+    if high < 300 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def legend_above(ax: Axes, columns: int, order: Any = None, pad: float = 4.0) -> None:
@@ -210,7 +219,9 @@ def _values(result: Any, variable: str, *sizes: int) -> xr.DataArray:
         raise ValueError(f"`result` has no point with an answer: {reason}")
     if not isinstance(variable, str) or variable not in held:
         raise ValueError(f"`variable` must be among {', '.join(held)}, got {variable!r}")
-    values = result[variable].squeeze()
+    values = result[variable]
+    single = [dim for dim, size in values.sizes.items() if size == 1]  # as many stay as are needed
+    values = values.squeeze(single[max(min(sizes) - values.ndim + len(single), 0) :])
     if values.ndim not in sizes:
         dims = ", ".join(f"{dim} ({size})" for dim, size in values.sizes.items())
         raise ValueError(
@@ -228,6 +239,15 @@ def _in_words(coordinate: xr.DataArray) -> bool:
 def _ticks(coordinate: xr.DataArray) -> Any:
     """Return numbers as they are; words by their order."""
     return np.arange(coordinate.size) if _in_words(coordinate) else coordinate.values
+
+
+def _edges(coordinate: xr.DataArray) -> Any:
+    """Return where cells end: halfway between values, and as far beyond the first and the last."""
+    values = np.asarray(_ticks(coordinate), float)
+    if values.size == 1:
+        return values + np.array([-0.5, 0.5]) * (abs(values[0]) or 1.0)
+    inner = (values[1:] + values[:-1]) / 2
+    return np.concatenate([[2 * values[0] - inner[0]], inner, [2 * values[-1] - inner[-1]]])
 
 
 def _axis(ax: Axes, which: str, coordinate: xr.DataArray) -> None:
@@ -267,6 +287,8 @@ def _critical_line(ax: Axes, result: xr.Dataset, x: str, values: xr.DataArray) -
         return
     decays = values["decay"].values
     limits = [verbs.critical_rate(problem.replace(rate=1.0, decay=decay)) for decay in decays]
+    if decays.size == 1:  # of its cell
+        limits, decays = 2 * limits, _edges(values["decay"])
     bounds = ax.get_xlim(), ax.get_ylim()
     pair = (limits, decays) if x == "rate" else (decays, limits)
     ax.plot(*pair, color="#d55e00", lw=1.5, label=r"$v_c$")

@@ -46,6 +46,7 @@ COLOURS = dict(
 )
 MARKERS = dict(zip(SYMBOLS, "os^pvDP", strict=True))
 LINES = ("-", "--", ":", "-.")
+PICTURES = {".png": "Software", ".pdf": "CreationDate", ".svg": "Date"}  # and what varies in them
 METHODS = {"Exact": "exact theory", "DMFT": "mean-field theory", "MeanForce": "mean force"}
 METHODS |= {"Simulation": "simulation", "auto": "theory"}
 
@@ -251,7 +252,7 @@ def axes_of(ax: Any) -> Axes:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as .png or .pdf.
+    """Write a figure as .png, .pdf or .svg.
 
     Examples
     --------
@@ -267,10 +268,12 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(figure, Figure):
         raise ValueError(f"`figure` must be a matplotlib Figure, got {figure!r:.60}")
-    suffix = files.suffix(path, (".png", ".pdf"))
-    metadata: dict[str, Any] = {"Software": None} if suffix == ".png" else {"CreationDate": None}
+    suffix = files.suffix(path, (*PICTURES,))
+    metadata: dict[str, Any] = {PICTURES[suffix]: None}  # the same picture is the same file
     picture = io.BytesIO()
-    with mpl.rc_context({"pdf.fonttype": 42}):  # text stays text in journals' tools
+    # Text stays text in journals' tools
+    settings: Any = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "manypass"}
+    with mpl.rc_context(settings):
         figure.savefig(picture, format=suffix[1:], dpi=200, metadata=metadata)
     files.write(path, picture.getvalue())
 

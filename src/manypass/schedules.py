@@ -260,6 +260,7 @@ class Function(Schedule):
 
     function: Callable[[float], float]
     breaks_at: Any = ()
+    role: str = dataclasses.field(default="", compare=False, repr=False)  # rate or decay
     name: ClassVar[str] = "function"
 
     def __post_init__(self) -> None:
@@ -280,18 +281,29 @@ class Function(Schedule):
                 values.append(self.function(time))
         except Exception as error:
             raise ValueError(
-                f"`function` of one's own, a rate or decay, fails at t = {time:g}: "
-                f"{type(error).__name__}: {error}"
+                f"{self._told} fails at t = {time:g}: {type(error).__name__}: {error}"
             ) from None
         for value, time in zip(values, t.ravel().tolist(), strict=True):
-            if type(value) is not float or not 0 <= value <= LARGEST:  # asked a million times
-                checks.number(f"function({time:g})", value, 0, LARGEST)
+            if type(value) is float and 0 <= value <= LARGEST:  # asked a million times
+                continue
+            plain = checks.bare(value)
+            if not checks.is_real(plain) or not 0 <= plain <= LARGEST:
+                raise ValueError(
+                    f"{self._told} must be a number from 0 to {LARGEST:g} at every time, got "
+                    f"{checks.shown(plain)} at t = {time:g}"
+                )
         return np.array(values, float).reshape(t.shape)
 
     @property
     def breaks(self) -> tuple[float, ...]:
         """Times that were given."""
         return tuple(self.breaks_at)
+
+    @property
+    def _told(self) -> str:
+        if self.role:
+            return f"`{self.role}`, a function of the time t,"
+        return "`function` of the time t, a rate or decay,"
 
     def __str__(self) -> str:
         return f"function:{getattr(self.function, '__qualname__', repr(self.function))}"
@@ -321,6 +333,8 @@ class Scaled(Schedule):
 
 
 SCHEDULES: dict[str, Any] = {s.name: s for s in (Steps, InverseTime, Exponential, Cosine, Warmup)}
+ROLES = ("rate", "decay")
+ALSO = " or a schedule such as 'cosine:1.5:0.1:8'"
 FORMS = (
     "steps:0:1.5:2:0.3, inverse:VALUE:TAU[:POWER], exponential:VALUE:TAU, cosine:HIGH:LOW:UNTIL "
     "or warmup:UNTIL:THEN"
@@ -339,6 +353,8 @@ def read(name: str, value: Any, low: float = 0.0, *, or_zero: bool = False) -> A
     2.0
     """
     if isinstance(value, Schedule):
+        if isinstance(value, Function) and name in ROLES:
+            return dataclasses.replace(value, role=name)
         return value
     if isinstance(value, str):
         kind, *words = value.strip().split(":")
@@ -357,11 +373,8 @@ def read(name: str, value: Any, low: float = 0.0, *, or_zero: bool = False) -> A
             )
         raise ValueError(f"`{name}` must be a number, or {FORMS}, got {checks.shown(value)}")
     if callable(value) and not isinstance(value, type):
-        try:
-            return Function(value)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"`{name}` must be a function of the time t: {error}") from None
-    return checks.number(name, value, low, LARGEST, or_zero=or_zero)
+        return Function(value, role=name)
+    return checks.number(name, value, low, LARGEST, or_zero=or_zero, or_else=ALSO)
 
 
 def at(value: float | Schedule, t: Any) -> Any:

@@ -137,7 +137,10 @@ class Start:
             )
         own = isinstance(data, Dataset)
         if own and given.weights is None:
-            raise ValueError(f"`start` = {given!r} is for a Teacher: a Dataset has Start(weights=)")
+            raise ValueError(
+                f"`start` has R = {given.R} and Q = {given.Q}, which are for a Teacher: a Dataset "
+                f"has weights, Start(weights=...), in a file the table {{ weights = [...] }}"
+            )
         if not own and given.weights is not None:
             raise ValueError("`start` of a Teacher is Start(R=, Q=): `weights` are for a Dataset")
         if own and len(given.weights) != data.n:

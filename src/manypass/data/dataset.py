@@ -93,6 +93,7 @@ class Dataset:
     test: str | None = None
     sep: str | None = None
     encoding: str | None = None
+    decimal: str | None = None
     remark: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
@@ -266,7 +267,7 @@ class Dataset:
             "one_hot": one_hot,
         }
         entry |= {key: value for key, value in asked.items() if value}
-        entry |= {"positive": self.positive, "sep": self.sep, "encoding": self.encoding}
+        entry |= {name: getattr(self, name) for name in ("positive", "sep", "encoding", "decimal")}
         return {key: value for key, value in entry.items() if value is not None}
 
     def __eq__(self, other: object) -> bool:

@@ -17,9 +17,12 @@ from manypass.files import missing
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
 FORMATS = (*SEPARATORS, ".parquet")
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
+THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*")
+DECIMALS = (".", ",")
 TYPED = {"tab": "\t", "\\t": "\t"}  # what can be typed in a shell
-TIDYING = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding")
+TIDYING = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding", "decimal")
 SETTINGS = ("path", "target", "test", "task", "standardize", "intercept", *TIDYING)
+Style = dict[str, Any]  # of a text file: sep, encoding, decimal
 DESCRIPTION = ("examples", "features", "test_examples", "names", "hash")
 
 
@@ -37,6 +40,7 @@ def read_dataset(
     positive: Any = None,
     sep: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
 ) -> Dataset:
     r"""Read a training set, and perhaps a test set, from files with named columns.
 
@@ -45,7 +49,8 @@ def read_dataset(
     path, test : str or path
         By the ending of the name CSV or TSV (the first line names the columns), these also
         compressed (.csv.gz), or Parquet; Parquet needs pyarrow, which
-        ``pip install 'manypass[data]'`` brings.
+        ``pip install 'manypass[data]'`` brings. Lines before the names that begin with # are
+        comments, but for one that names the columns.
     target : str
         The column that holds the targets; all others are features.
     task, standardize, intercept, drop, drop_constant, one_hot, positive
@@ -55,6 +60,8 @@ def read_dataset(
         default a comma, or a tab in TSV.
     encoding : str, optional
         Of text files, such as 'latin-1'; by default UTF-8.
+    decimal : {".", ","}, optional
+        What stands before the decimals in text files; by default a point.
 
     Examples
     --------
@@ -70,7 +77,8 @@ def read_dataset(
         raise ValueError(f"`target` must be the name of a column, got {target!r}")
     drop = tidying.column_list("drop", drop)
     files = {"path": path} if test is None else {"path": path, "test": test}
-    tables = {name: _table(name, file, sep, encoding, drop) for name, file in files.items()}
+    style: Style = {"sep": sep, "encoding": encoding, "decimal": decimal}
+    tables = {name: _table(name, file, target, style, drop) for name, file in files.items()}
     for name, table in tables.items():
         held = list(map(str, table.columns))
         shown = ", ".join(n if n == n.strip() else repr(n) for n in held)
@@ -80,7 +88,9 @@ def read_dataset(
                 f"`target` must be a column of the `{name}` {str(files[name])!r}, which has "
                 f"{shown:.200}, got {target!r}{one}"
             )
-        _check_points(f"`{name}` {str(files[name])!r}", table, (*drop, *_listed(one_hot)))
+        _check_points(
+            f"`{name}` {str(files[name])!r}", table, (*drop, *_listed(one_hot)), decimal == ","
+        )
     try:
         return Dataset(
             tables["path"],
@@ -95,34 +105,55 @@ def read_dataset(
             positive=positive,
             path=str(path),
             test=None if test is None else str(test),
-            sep=sep,
-            encoding=encoding,
+            **style,
         )
     except columns.RowError as error:
         file = Path(files["test" if error.argument.endswith("_test") else "path"])
         if _suffix(file) not in SEPARATORS:  # Parquet has rows, no lines
             raise
-        place = f"line {line_of(file, error.row, sep, encoding)} of {str(file)!r}"
+        place = f"line {line_of(file, error.row, target, style)} of {str(file)!r}"
         raise ValueError(error.placed(place)) from None
 
 
-def line_of(file: Path, row: int, sep: str | None, encoding: str | None) -> int:
-    """Return the line on which a row of a text file begins; the names of the columns are line 1.
+def line_of(file: Path, row: int, target: str, style: Style) -> int:
+    """Return the line on which a row of a text file begins; the names of the columns come first.
 
     Lines that pandas skips count, and so do those within quotes.
     """
-    options = _text_options(sep, encoding, str(_suffix(file)))
-    opened: Any = gzip.open if file.name.lower().endswith(".gz") else open
+    options = _text_options(file, target, style)
     spaces = options["sep"] == r"\s+"
-    with opened(file, "rt", encoding=options["encoding"], newline="") as text:
+    with _opened(file, options["encoding"]) as text:
+        for _ in range(options["skiprows"]):
+            next(text)
         entries = csv.reader(text, delimiter=" " if spaces else options["sep"])
-        last, rows = 0, -1  # the names come before row 0
+        last, rows = 0, 0 if "names" in options else -1  # the names come before row 0
         for words in entries:
             begun, last = last + 1, entries.line_num
             rows += any(word.strip() for word in words) or (len(words) > 1 and not spaces)
             if rows > row:
                 break
-    return begun
+    return begun + int(options["skiprows"])
+
+
+def _opened(file: Path, encoding: str) -> Any:
+    opened: Any = gzip.open if file.name.lower().endswith(".gz") else open
+    return opened(file, "rt", encoding=encoding, newline="")
+
+
+def _head(file: Path, target: str, sep: str, encoding: str) -> dict[str, Any]:
+    """Skip comments at the head; the last of them may name the columns, as numpy writes them."""
+    count, words = 0, list[str]()
+    with _opened(file, encoding) as text:
+        for line in text:
+            before, words = words, line.lstrip("\ufeff").split(None if sep == r"\s+" else sep)
+            if not line.lstrip("\ufeff").startswith("#"):
+                break
+            words = line.lstrip("\ufeff# ").split(None if sep == r"\s+" else sep)
+            count += 1
+    names = [name.strip() for name in before] if count else []
+    if target in names and len(names) == len(words) > 1:
+        return {"skiprows": count, "header": None, "names": names}
+    return {"skiprows": count}
 
 
 def from_dict(entries: dict[str, Any]) -> Dataset:
@@ -159,9 +190,7 @@ def _suffix(file: Path) -> str | None:
     return next((end for end in FORMATS if file.name.lower().endswith(end)), None)
 
 
-def _table(
-    argument: str, path: Any, sep: str | None, encoding: str | None, drop: tuple[str, ...]
-) -> Any:
+def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str, ...]) -> Any:
     file = Path(path) if isinstance(path, str | Path) else Path()
     suffix = _suffix(file)
     if suffix is None:
@@ -170,26 +199,29 @@ def _table(
         raise ValueError(f"`{argument}`: there is {missing(file)}")
     import pandas as pd
 
-    text: dict[str, Any] = {} if suffix == ".parquet" else _text_options(sep, encoding, suffix)
-    for name, given in (("sep", sep), ("encoding", encoding)):
-        if given is not None and not text:
+    for name, given in style.items() if suffix == ".parquet" else ():
+        if given is not None:
             raise ValueError(f"`{name}` (got {given!r}) is for text files, not for {str(path)!r}")
     try:
+        text = {} if suffix == ".parquet" else _text_options(file, target, style)
         table = pd.read_csv(file, **text) if text else pd.read_parquet(file)
-        if text:  # pandas would call the second of two columns 'a' a.1
+        if text and "names" not in text:  # pandas would call the second of two columns 'a' a.1
             first = pd.read_csv(file, **text, header=None, nrows=1, dtype=str).iloc[0].dropna()
+            columns.check_distinct(argument, first)
     except ImportError:
         raise ValueError(
             f"`{argument}` {str(path)!r}: Parquet needs pyarrow: pip install 'manypass[data]'"
         ) from None
     except UnicodeError as error:
         raise ValueError(
-            f"`{argument}` {str(path)!r} cannot be read as {encoding or 'UTF-8'}: {error}; say "
-            f"its `encoding`"
+            f"`{argument}` {str(path)!r} cannot be read as {style['encoding'] or 'UTF-8'}: "
+            f"{error}; say its `encoding`"
         ) from None
+    except _OptionError:
+        raise
     except (ValueError, OSError, EOFError, zlib.error) as error:  # parser errors among them
         raise ValueError(f"`{argument}` {str(path)!r} cannot be read: {error}") from None
-    columns.check_distinct(argument, first if text else table.columns)
+    columns.check_distinct(argument, table.columns)
     nameless = [n for n in map(str, table.columns) if n.startswith("Unnamed: ") and n not in drop]
     if nameless:
         raise ValueError(
@@ -203,27 +235,46 @@ def _listed(one_hot: Any) -> tuple[str, ...]:
     return () if isinstance(one_hot, bool) else tidying.column_list("one_hot", one_hot)
 
 
-def _check_points(where: str, table: Any, spared: tuple[str, ...]) -> None:
-    """Refuse a column whose texts would be numbers, were their commas points."""
+def _check_points(where: str, table: Any, spared: tuple[str, ...], commas: bool) -> None:
+    """Refuse a column whose texts would be numbers, were it not for their commas or points."""
     for name in table.columns:
         if str(name) in spared or table[name].dtype.kind in "biuf":
             continue
         texts = [v for v in table[name] if isinstance(v, str)]
-        commas = [v for v in texts if DECIMAL_COMMA.fullmatch(v)]
-        if len(commas) > len(texts) / 2:
-            raise ValueError(
-                f"{where}: column {str(name)!r} has a decimal comma, {commas[0]!r}: write numbers "
-                f"with a point, or leave the column out (`drop`)"
-            )
+        grouped = [v for v in texts if THOUSANDS.fullmatch(v)]
+        decimal = [v for v in texts if DECIMAL_COMMA.fullmatch(v) and v not in grouped]
+        points = [v for v in texts if commas and "." in v and columns.reads_as_number(v)]
+        if points:
+            what, remedy = f"a decimal point, {points[0]!r}", "leave `decimal` out"
+        elif len(grouped) + len(decimal) <= len(texts) / 2:
+            continue
+        elif decimal:
+            what, remedy = f"a decimal comma, {decimal[0]!r}", "say `decimal` = ','"
+        else:
+            what = f"commas in its numbers, {grouped[0]!r}"
+            remedy = "write them without commas if these group thousands; if these are decimal "
+            remedy += "commas, say `decimal` = ','"
+        raise ValueError(
+            f"{where}: column {str(name)!r} has {what}: leave it out (`drop`), or {remedy}"
+        )
 
 
-def _text_options(sep: Any, encoding: Any, suffix: str) -> dict[str, Any]:
-    found = SEPARATORS[suffix] if sep is None else TYPED.get(sep, sep)
+class _OptionError(ValueError):
+    """An objection to an option, not to the file."""
+
+
+def _text_options(file: Path, target: str, style: Style) -> dict[str, Any]:
+    sep, encoding, decimal = style["sep"], style["encoding"], style["decimal"]
+    found = SEPARATORS[str(_suffix(file))] if sep is None else TYPED.get(sep, sep)
     if not isinstance(found, str) or (len(found) != 1 and found != r"\s+"):
-        raise ValueError(rf"`sep` must be one character, 'tab' or '\s+', got {sep!r:.40}")
+        raise _OptionError(rf"`sep` must be one character, 'tab' or '\s+', got {sep!r:.40}")
     try:
         name = codecs.lookup(encoding or "utf-8").name
     except (LookupError, TypeError):
-        raise ValueError(f"`encoding` must be one that Python knows, got {encoding!r}") from None
-    options = {"sep": found, "encoding": name, "low_memory": False}  # one type for a whole column
+        raise _OptionError(f"`encoding` must be one that Python knows, got {encoding!r}") from None
+    if decimal is not None and decimal not in DECIMALS:
+        raise _OptionError(f"`decimal` must be '.' or ',', got {decimal!r:.40}")
+    options: dict[str, Any] = {"sep": found, "encoding": name, "decimal": decimal or "."}
+    options |= _head(file, target, found, name)
+    options |= {"low_memory": False}  # one type for a whole column
     return options | {"skipinitialspace": found != " "}  # "a, b": the name is b

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ ROUNDING = 1e-9
 NEEDED = (
     "a Committee needs a `start`: from J = 0, or from R = 0 or any R with equal rows, its units "
     "stay alike for ever as N → ∞, and what ends that in a network is chance of size 1/√N; give "
-    "Start(R=..., Q=...) with R of {K}×{M} and Q of {K}×{K} numbers, such as R = {R}, Q = {Q}"
+    "one with R of {K}×{M} and Q of {K}×{K} numbers, such as Start(R={R}, Q={Q})"
 )
 Table = tuple[tuple[float, ...], ...]
 
@@ -75,6 +76,13 @@ def tables(R: Any, Q: Any, weights: Any) -> dict[str, Table]:
 
 def teacher(data: Teacher) -> dict[str, Any]:
     """Return what a teacher's two layers are, checked; None where that is the default."""
+    try:
+        return _teacher(data)
+    except ValueError as error:  # a student has fields of these names too
+        raise ValueError(re.sub(r"^`(\w+)`", r"`\1` of the teacher", str(error))) from None
+
+
+def _teacher(data: Teacher) -> dict[str, Any]:
     hidden = checks.count("hidden", data.hidden, 1, MOST_UNITS)
     if data.activation is not None:
         checks.choice("activation", data.activation, ACTIVATIONS)
@@ -83,7 +91,7 @@ def teacher(data: Teacher) -> dict[str, Any]:
         second = vector("second", second, hidden)
         second = None if second == (1.0,) * hidden else second
         if second is not None and not any(second):
-            raise ValueError("`second` of a teacher must not be all zero: it would teach nothing")
+            raise ValueError("`second` must not be all zero: it would teach nothing")
     if overlaps is not None:
         overlaps = symmetric("overlaps", overlaps)
         T = np.array(overlaps)
@@ -122,7 +130,7 @@ def problem(given: Problem) -> None:
             value = getattr(data, name, None)
             if value not in (None, 1, "linear"):
                 raise ValueError(
-                    f"`{name}` = {value!r} makes a teacher of two layers, which `rule` "
+                    f"`{name}` of the teacher = {value!r} is for two layers, which `rule` "
                     f"{given.rule!r} does not learn: take a Committee"
                 )
         return
@@ -163,6 +171,6 @@ def _sign(given: Problem) -> None:
     one_sign = min(second) >= 0 or max(second) <= 0
     if data.task == "classification" and activation == "relu" and one_sign:
         raise ValueError(
-            f"`second` = {list(second)} of a ReLU teacher gives outputs of one sign: for "
-            f"classification it must have both"
+            f"`second` of the teacher = {list(second)} gives, with ReLU units, outputs of one "
+            f"sign: for classification it must have both"
         )

@@ -17,6 +17,8 @@ from manypass.sweeps.comparing import compare
 from manypass.sweeps.searching import Goal, along_many, along_one
 
 FIELDS = ("rate", "decay", "temperature", "noise", "alpha", "window", "time")
+FROM_0 = ("decay", "temperature", "noise", "window")  # whose range may begin at 0
+NEARLY_0 = 1e-4  # of the range: where its logarithmic scale then begins, besides 0 itself
 
 
 def best(
@@ -40,7 +42,8 @@ def best(
         Everything that is not varied.
     over : str or mapping
         "rate", "decay", "window" (the averaging time τ, in the steady state), "time" (when to
-        stop), ... or a mapping of one or more of them to their bounds. By default a rate goes up
+        stop), ... or a mapping of one or more of them to their bounds, which may begin at 0 for a
+        decay, a temperature, a noise and a window. By default a rate goes up
         to the critical one, a decay from 0.001 to 100, a window to 100, a time to 1000 (30 for
         rules without an exact theory). "schedule" compares ways to change the rate until the time
         `at`: the best constant rate, with weights averaged over the best window too, 1/t and its
@@ -99,19 +102,29 @@ def best(
     if window and (at != "steady" or "time" in bounds):
         raise ValueError(f"`window` is for the steady state only, got {window!r} for another time")
     goal = Goal(problem, tuple(bounds), objective, at, method, window, progress)
+    searched = {name: (low or NEARLY_0 * high, high) for name, (low, high) in bounds.items()}
     try:
         if len(bounds) == 1:
-            found, curve = along_one(goal, *next(iter(bounds.items())))
+            found, curve = along_one(goal, *next(iter(searched.items())))
         else:
-            found, curve = along_many(goal, bounds), {}
+            found, curve = along_many(goal, searched), {}
         least = goal(found)
+        for i, (low, _) in enumerate(bounds.values()):
+            if low == 0:  # which has no place on a logarithmic scale
+                without = np.where(np.arange(found.size) == i, 0.0, found)
+                at_zero = goal(without)
+                if curve:
+                    curve = {"x": np.append(0.0, curve["x"]), "y": np.append(at_zero, curve["y"])}
+                if at_zero <= least:
+                    found, least = without, at_zero
+        least = goal(found)  # whose error is told
     finally:
         goal.bar.close()
     low, high = np.array(list(bounds.values())).T
     at_bound = [
         name
         for name, x, a, b in zip(bounds, found, low, high, strict=True)
-        if x <= a * (1 + 1e-6) or x >= b * (1 - 1e-6)
+        if (a and x <= a * (1 + 1e-6)) or x >= b * (1 - 1e-6)  # nothing is beyond 0
     ]
     for name in at_bound:
         warnings.warn(
@@ -145,7 +158,8 @@ def _bounds(problem: Problem, over: Any, at: Any) -> dict[str, tuple[float, floa
         if len(ends) != 2:
             raise ValueError(f"`over[{name}]` must be two bounds, got {checks.shown(pair)}")
         low, high = ends
-        low = checks.number(f"over[{name}]", low, 1e-12, results.LATEST)
+        or_zero = name in FROM_0
+        low = checks.number(f"over[{name}]", low, 1e-12, results.LATEST, or_zero=or_zero)
         high = checks.number(f"over[{name}]", high, 1e-12, results.LATEST)
         if low >= high:
             raise ValueError(f"`over[{name}]` must rise, got {low:g} to {high:g}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import length_hint
 from typing import Any
 
@@ -15,7 +15,7 @@ import xarray as xr
 from manypass import checks, results
 from manypass.data.dataset import Dataset
 from manypass.problem import PROBLEM_FIELDS, TEACHER_FIELDS, Problem, Teacher, checked
-from manypass.rules import Adaline, Rule
+from manypass.rules import RULES, Adaline, Rule
 from manypass.sweeps.labels import canonical, coordinate, label
 from manypass.sweeps.points import Answer, Point
 from manypass.verbs import METHODS, named
@@ -129,11 +129,7 @@ class Grid:
         known = {"window", "method", "rule", *self._problem_side, *self._rules()}
         for each in (*methods, *self._swept("method")):
             known |= _settings(named(each))
-        for name in self._names:
-            if name not in known:
-                raise ValueError(
-                    f"`{name}` cannot be swept: choose from {', '.join(sorted(known))}"
-                )
+        refuse_unknown(self._names, known)
 
     def _check_values(self) -> None:
         """Refuse a field that nobody has, and a value that it cannot have at any point."""
@@ -233,6 +229,17 @@ class Grid:
 
 PLAIN = Problem(Teacher(alpha=1.0), Adaline(), rate=1.0)  # one field of it may have any value
 PROBLEM_SIDE = {*PROBLEM_FIELDS, *TEACHER_FIELDS} - {"data", "rule"}
+
+
+def refuse_unknown(names: Iterable[str], known: Collection[str] | None = None) -> None:
+    """Refuse a field that is not known; by default one that no problem, rule or method has."""
+    if known is None:
+        owners: tuple[Iterable[str], ...] = (*(kind().parameters for kind in RULES.values()),)
+        owners += tuple(_settings(named(method)) for method in METHODS)
+        known = PROBLEM_SIDE.union({"window", "method", "rule"}, *owners)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"`{name}` cannot be swept: choose from {', '.join(sorted(known))}")
 
 
 def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manypass import checks, rules
-from manypass.files import missing
+from manypass.files import toml
 from manypass.flags import MOST_TIMES, PLAN_KEYS, make_method, make_problem, read_times
 from manypass.problem import TEACHER_FIELDS
-from manypass.sweeps.grid import Grid
+from manypass.sweeps.grid import Grid, refuse_unknown
 
 SCALES = ("linear", "log")
 
@@ -33,18 +33,14 @@ class Plan:
 
 def read_plan(path: str | Path) -> Plan:
     """Read a plan: the keys of a problem file and PLAN_KEYS."""
-    try:
-        entries = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a TOML file: {error}") from None
-    except FileNotFoundError:
-        raise ValueError(f"there is {missing(path)}") from None
-    except OSError as error:
-        raise ValueError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    entries = toml(path)
     plan = {key: entries.pop(key) for key in PLAN_KEYS if key in entries}
-    axes = _axes(plan["sweep"]) if isinstance(plan.get("sweep"), dict) else {}
-    if not axes:
+    if not isinstance(plan.get("sweep"), dict):
         raise ValueError(f"{path} has no table [sweep] that names the fields to vary")
+    axes = _axes(plan["sweep"])
+    if not axes:
+        raise ValueError(f"{path}: the table [sweep] is empty: name fields to vary, rate = [1, 2]")
+    refuse_unknown(chain.from_iterable([n] if isinstance(n, str) else n for n in axes))
     slurm = plan.get("slurm", {})
     if not isinstance(slurm, dict):
         raise ValueError(

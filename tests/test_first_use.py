@@ -219,7 +219,7 @@ def test_odd_values_are_refused_by_name(name, asked, odd):
     ("line", "said"),
     [
         ("solve --alpha 1 --rate 1 --times -1,1", "--times must lie from 0 to 1e+12"),
-        ("advise --alpha 1.2", "got Teacher(alpha=1.2, task='classification', noise=0.0)"),
+        ("advise --alpha 1.2", "advise needs --data FILE and --target COLUMN"),
         ("solve --data . --target y --rate 1", "--data must end in .csv"),
         ("solve --data folder.csv --target y --rate 1", "no file 'folder.csv': it is a folder"),
     ],

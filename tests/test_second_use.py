@@ -122,6 +122,42 @@ def test_files_that_a_table_names_are_beside_it(tmp_path, monkeypatch, capsys):
     assert "mine.csv: 7 examples" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("default")  # as on the command line
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--rate", "2.5"], "learning diverges: --rate 2.5 is not below the critical rate v_c = 2"),
+        (["--rate", "7", "--batch-size", "3"], "--rate 7 is not below the critical rate v_c = 6"),
+        (["--rate", "cosine:50:40:9"], "learning diverges: F2 grows without bound, to inf"),
+        (["--rate", "1.9"], ""),
+        (["--rate", "0.5", "--start", "9,100"], ""),
+    ],
+)
+def test_curves_that_grow_without_bound_are_told_once(capsys, flags, told):
+    main(["solve", "--alpha", "2", "--times", "0,40", *flags])
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == bool(told)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_column_that_alone_sets_the_critical_rate_is_told(tmp_path, capsys):
+    path = tmp_path / "x.csv"
+    rows = "".join(f"{10**17 + 77777 * i},{i * i % 5},{i % 3},{i % 2}\n" for i in range(9))
+    path.write_text(f"id,a,b,y\n{rows}")
+    given = ["--data", str(path), "--target", "y", "--positive", "1"]
+    main(["critical-rate", *given])
+    hint = "column 'id' is 5e+16 times as large as most others; say --standardize, or leave it"
+    assert hint in capsys.readouterr().err
+    main(["solve", *given, "--rate", "1", "--times", "0,9"])
+    said = capsys.readouterr().err
+    assert "--rate 1 is not below the critical rate" in said
+    assert hint in said
+    for way in (["--standardize"], ["--drop", "id"]):
+        main(["critical-rate", *given, *way])
+        assert "times as large" not in capsys.readouterr().err
+
+
 def test_a_folder_that_was_deleted_is_told(tmp_path):
     (tmp_path / "gone").mkdir()
     code = "import os; os.rmdir(os.getcwd()); from manypass.cli import main; main({})"

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,15 +61,26 @@ def run_solve(arguments: argparse.Namespace) -> None:
     usual = f"0:{5 * problem.data.alpha:.6g}:161" if given else "0:8:161"
     times = read_times(usual if arguments.times is None else arguments.times)
     from manypass import verbs
+    from manypass.exact.method import Exact
 
     method, progress = read_method(arguments, problem), sys.stderr.isatty()
     tell_cost(problem, method, float(times[-1]), len(times))
     found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
     describe(problem)
+    if isinstance(method, Exact) and not method.diagonal:  # that is for data too large for v_c
+        from manypass import growth
+
+        warn(growth.told(problem, found))
     columns = dict(printed(found))
     advice = "" if arguments.out else "; --out x.csv writes all"
     with saved_after(found, arguments.out, arguments.plot, arguments.show_rate):
         print_table(["t", *columns], [times, *columns.values()], advice)
+
+
+def warn(line: str | None) -> None:
+    """Say something on stderr, in the words of flags, if there is anything to say."""
+    if line:
+        warnings.warn(line, stacklevel=2)
 
 
 def check_drawing(picture: str | None) -> None:
@@ -168,11 +180,14 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
     """Print v_c; with a rate, also v/v_c and the slow mode."""
     from manypass import orders, verbs
     from manypass.data.dataset import Dataset
+    from manypass.data.preparing import uneven
 
     entries = read_entries(arguments)
     problem = make_problem({"rate": 1.0, **entries})
     limit = verbs.critical_rate(problem, device=arguments.device)
     describe(problem)
+    if hint := uneven(problem.data):
+        warn(f"v_c = {limit:.4g} is that of the largest numbers{hint}")
     given = isinstance(problem.data, Dataset)
     print(f"v_c = {limit:.6g}" if given else f"v_c = {limit:.6f}")
     if "rate" in entries and not problem.scheduled:
@@ -247,6 +262,7 @@ def run_advise(arguments: argparse.Namespace) -> None:
         holdout=arguments.holdout,
         seed=arguments.seed,
         schedules=arguments.schedules,
+        progress=sys.stderr.isatty(),
     )
     describe(problem)
     with saved_after(found, arguments.out):

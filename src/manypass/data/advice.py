@@ -47,6 +47,7 @@ def advise(
     holdout: float = 0.25,
     seed: int | None = 0,
     schedules: bool = False,
+    progress: bool = False,
 ) -> xr.Dataset:
     """Return the settings of SGD that make ⟨(ỹ − x)²⟩ on the test set smallest, and what they give.
 
@@ -73,6 +74,8 @@ def advise(
     schedules : bool
         Compare rates that change with time too: rows "constant", "inverse", "cosine", ...
         (`data.scheduled`), each at its best over all passes, with the best decay.
+    progress : bool
+        Show on stderr how many kinds of schedules have been compared.
 
     Returns
     -------
@@ -119,7 +122,12 @@ def advise(
     size = checks.count("batch_size", size, 1, data_of(kept).p)  # not what is held out
     with calm(data):
         search = Search(kept.replace(batch_size=size), passes, objective)
-        found = report(search, seed, checks.flag("schedules", schedules))
+        found = report(
+            search,
+            seed,
+            checks.flag("schedules", schedules),
+            checks.flag("progress", progress),
+        )
     found.attrs |= {"objective": objective}
     found.attrs |= results.attributes(problem.replace(batch_size=size))  # of all the data
     if not data.p_test:
@@ -145,7 +153,7 @@ def trained_on(problem: Problem, holdout: float, seed: int) -> Problem:
     return problem if data.p_test else problem.replace(data=data.held_out(share, seed))
 
 
-def report(search: Search, seed: int, schedules: bool) -> xr.Dataset:
+def report(search: Search, seed: int, schedules: bool, progress: bool = False) -> xr.Dataset:
     """Choose, and tabulate what the choices give."""
     v, decay, last = search.problem.rate, search.problem.decay, search.stops[-1]
     first = search.run(v, decay)
@@ -170,7 +178,7 @@ def report(search: Search, seed: int, schedules: bool) -> xr.Dataset:
             [(entry(search, choice), choice), *others], key=lambda pair: search.reported(pair[0])
         )
     if schedules:
-        for name, choice in scheduled.compared(search, best["all"][1]).items():
+        for name, choice in scheduled.compared(search, best["all"][1], progress).items():
             best[name] = entry(search, choice), choice
     tables = {n: row | shuffled(search, c, runs, seed) for n, (row, c) in best.items()}
     tables["batch"] = batch_entry(search, decay)

@@ -9,6 +9,8 @@ import numpy as np
 from manypass.checks import Array
 from manypass.data import columns
 
+LARGE = 1e3  # times as large as most columns: others then learn nothing in a million passes
+
 
 def same_length(one: str, table: Any, other: str, values: Any) -> None:
     """Refuse targets and inputs that do not go together."""
@@ -60,6 +62,24 @@ def unfitted(X: Any, y: Array) -> str:
     return (
         f"targets have mean {mean:.3g} and standard deviation {spread:.3g}, and no column has a "
         f"mean that could fit theirs: subtract it, or say intercept=True (--intercept)"
+    )
+
+
+def uneven(data: Any) -> str:
+    """Say which column of a data set is much larger than most; nothing of a teacher."""
+    X = getattr(data, "X", None)
+    if X is None or X.shape[1] < 2:
+        return ""
+    sparse = columns.is_sparse(X)
+    squares = X.multiply(X).sum(axis=0) if sparse else np.einsum("ij,ij->j", X, X)
+    sizes = np.sqrt(np.ravel(squares))
+    largest = int(sizes.argmax())
+    ratio = sizes[largest] / np.median(np.delete(sizes, largest))
+    if ratio < LARGE:
+        return ""
+    return (
+        f": column {columns.label_of(data.names, largest)} is {ratio:.2g} times as large as most "
+        f"others; say standardize=True, or leave it out (`drop`)"
     )
 
 

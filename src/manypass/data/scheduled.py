@@ -6,7 +6,7 @@ import math
 
 import xarray as xr
 
-from manypass import families
+from manypass import families, notebooks
 from manypass.data.measuring import Measure
 from manypass.data.search import DECAYS, LARGE, LIMITS, RATES, TOLERANCE, Choice, Search
 from manypass.data.stepping import follow
@@ -16,7 +16,7 @@ FIRST = "constant"
 ALIKE = 1e-3  # what the search does not tell apart
 
 
-def compared(search: Search, best: Choice) -> dict[str, Choice]:
+def compared(search: Search, best: Choice, progress: bool = False) -> dict[str, Choice]:
     """Return the best rate of each kind, and the best decay, from that of a constant rate on."""
     passes = search.stops[-1]
     step = search.batch / search.data.n
@@ -31,7 +31,8 @@ def compared(search: Search, best: Choice) -> dict[str, Choice]:
         return search.reported(expected(search, choice, TOLERANCE, search.examples.rank > LARGE))
 
     found = {}
-    for name, family in kinds.items():
+    told = {"desc": "schedules", "unit": "kind", "disable": not progress, "leave": False}
+    for name, family in notebooks.bar(iterable=kinds.items(), **told):
         least, rate, more = families.least(error, family, rates, until, EVALUATIONS, also)
         found[name] = Choice(rate, more.get("decay", best.decay), passes, passes, least)
     return found

@@ -61,13 +61,12 @@ def run_solve(arguments: argparse.Namespace) -> None:
     usual = f"0:{5 * problem.data.alpha:.6g}:161" if given else "0:8:161"
     times = read_times(usual if arguments.times is None else arguments.times)
     from manypass import verbs
-    from manypass.exact.method import Exact
 
     method, progress = read_method(arguments, problem), sys.stderr.isatty()
     tell_cost(problem, method, float(times[-1]), len(times))
     found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
     describe(problem)
-    if isinstance(method, Exact) and not method.diagonal:  # that is for data too large for v_c
+    if not getattr(method, "diagonal", True):  # Exact, unless data are too large for v_c
         from manypass import growth
 
         warn(growth.told(problem, found))

@@ -196,7 +196,7 @@ def typed_start(said: str) -> str | None:
     Examples
     --------
     >>> typed_start("R=[[0.1, 0.0]], Q=[[0.25]]"), typed_start("R=0.5, Q=1.0")
-    ("--start '0.1,0/0.25'", '--start 0.5,1')
+    ('--start 0.1,0/0.25', '--start 0.5,1')
     """
     parts = re.fullmatch(r"R=([][\d., e+-]+), Q=([][\d., e+-]+)", said)
     if parts is None:

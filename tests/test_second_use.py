@@ -420,6 +420,29 @@ def test_without_a_compiler_who_needs_one_says_so():
         assert done.returncode == (2 if said else 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NUMBA_NUM_THREADS", "abc"),
+        ("NUMBA_NUM_THREADS", ""),
+        ("NUMBA_NUM_THREADS", "0"),
+        ("NUMBA_OPT", "x"),
+    ],
+)
+def test_what_numba_cannot_read_in_the_environment_is_one_line(name, value):
+    command = [sys.executable, "-m", "manypass", "solve", "--alpha", "1", "--rate", "1"]
+    done = subprocess.run(
+        [*command, "--times", "1", "--method", "simulation", "--n", "20", "--samples", "2"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {name: value},
+        check=False,
+    )
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"manypass: {name} = {value!r} in the environment ")
+    assert done.returncode == 2
+
+
 @pytest.mark.parametrize("method", [mp.Exact(), mp.Simulation(n=20, samples=2)])
 def test_a_rate_that_fails_later_is_told_with_its_time(method):
     breaking = PROBLEM.replace(rate=lambda t: 1 / 0 if t > 1.2 else 0.5)

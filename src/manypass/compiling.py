@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import tempfile
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numba
-from numba import types
-from numba.core import config as numba_config
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+with warnings.catch_warnings():
+    warnings.filterwarnings("error", "Environment variable", RuntimeWarning)  # with its traceback
+    try:
+        import numba
+        from numba import types
+        from numba.core import config as numba_config
+        from numba.core.caching import FunctionCache, IndexDataCacheFile
+    except (RuntimeWarning, ValueError) as error:
+        unread = re.search(r"variable '(\w+)'", str(error))
+        name = unread[1] if unread else "NUMBA_NUM_THREADS"
+        least = ": it must be a whole number from 1" if name == "NUMBA_NUM_THREADS" else ""
+        raise ValueError(
+            f"{name} = {os.environ.get(name)!r} in the environment is nothing that numba can "
+            f"take{least}; mend or unset it"
+        ) from None
 
 config: Any = numba_config  # its names are made at run time
 # Sums may be reordered, so that they vectorise; inf and NaN keep their meaning.

@@ -8,11 +8,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+
+from manypass.compiling import FAST, njit  # before numba: it tells what numba cannot read
+
+# isort: split
 from numba import cfunc, config, float64
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from manypass import rules
-from manypass.compiling import FAST, njit
 from manypass.rules import Difference, Rule, central_difference
 
 FINE, DIVERGED, NOT_A_NUMBER = 0, 1, 2

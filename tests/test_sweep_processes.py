@@ -49,6 +49,7 @@ def test_kill_9_of_the_parent_loses_only_what_was_in_flight(started):
     process.wait()
     _, alive = psutil.wait_procs(children, timeout=20)
     assert not alive  # no orphan goes on computing
+    assert process.communicate(timeout=20)[1] == ""  # nor is what they left behind told to the user
     files = kept(out)
     assert 4 <= len(files) < len(RATES)
     for file in files:
@@ -65,9 +66,11 @@ def test_kill_9_of_the_parent_loses_only_what_was_in_flight(started):
     [
         (os.killpg, signal.SIGINT, 130),  # as a terminal does: to parent and workers
         pytest.param(os.kill, signal.SIGTERM, 143, marks=pytest.mark.endurance),
+        pytest.param(os.kill, signal.SIGHUP, 129, marks=pytest.mark.endurance),
+        pytest.param(os.killpg, signal.SIGHUP, 129, marks=pytest.mark.endurance),
     ],
 )
-def test_ctrl_c_and_sigterm_say_how_to_go_on(started, kill, sent, code):
+def test_ctrl_c_sigterm_and_a_hang_up_say_how_to_go_on(started, kill, sent, code):
     process, out = started
     wait_for(lambda: len(kept(out)) >= 2)
     kill(process.pid, sent)
@@ -150,6 +153,17 @@ def test_a_point_that_kills_its_worker_is_the_only_one_without_an_answer(tmp_pat
     assert len(kept(tmp_path)) == 2  # a death is tried again next time
     lost = mp.sweep(mp.Grid(PROBLEM, rate=[0.5]), Deadly(), times=[1.0], workers=1)
     assert lost.error.item() == "RuntimeError: nothing to solve"
+
+
+def test_a_hang_up_stays_ignored_under_nohup():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ended_in_order():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_thread_that_gets_no_signals_may_sweep_too():

@@ -303,7 +303,7 @@ def run_sweep(arguments: argparse.Namespace) -> None:
             )
     except KeyboardInterrupt as stop:
         notes = " ".join(getattr(stop, "__notes__", ["before any point was finished"]))
-        fail(f"interrupted: {notes}", 143 if isinstance(stop, Terminated) else 130)
+        fail(f"interrupted: {notes}", 128 + getattr(stop, "number", signal.SIGINT))
     describe(plan.grid.problem)
     for line in closing_table(found):
         print(line)
@@ -313,25 +313,34 @@ def run_sweep(arguments: argparse.Namespace) -> None:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came, as queues send it before they kill."""
+    """SIGTERM came, as queues send it before they kill, or SIGHUP, as a terminal that is closed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
 
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does: workers are stopped, what is kept is said."""
+    """Let these end a command as Ctrl-C does: workers are stopped, what is kept is said."""
 
-    def stop(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
-        raise Terminated
+    def stop(number: int, _: object) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)  # once is enough
+        raise Terminated(number)
 
     if threading.current_thread() is not threading.main_thread():  # who has no signals
         yield
         return
-    before = signal.signal(signal.SIGTERM, stop)
+    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {n: signal.getsignal(n) for n in ends if signal.getsignal(n) != signal.SIG_IGN}
     try:
+        for number in before:  # not under nohup, which ignores hang-ups
+            signal.signal(number, stop)
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, heard in before.items():
+            signal.signal(number, heard)
 
 
 def run_reproduce(arguments: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from typing import Any
 
@@ -90,8 +90,11 @@ def local(workers: int | None) -> Pool:
     threads = max(1, cores() // workers)
 
     def make() -> Executor:
+        from loky.backend import resource_tracker
         from loky.process_executor import ProcessPoolExecutor
 
+        with _in_silence("loky.backend.resource_tracker"):
+            resource_tracker.ensure_running()
         made: Executor = ProcessPoolExecutor(workers, initializer=_begin, initargs=(os.getpid(),))
         return made
 
@@ -123,6 +126,23 @@ def warm_up(pool: Pool, points: Iterable[Point]) -> None:
                 pool.submit([])  # they start, and import
             with contextlib.suppress(ValueError):  # the point itself will tell it
                 prepare(point.problem)
+
+
+@contextlib.contextmanager
+def _in_silence(module: str) -> Iterator[None]:
+    """Let a helper that starts here not warn: what is left behind it removes, and the user cannot.
+
+    Workers that are stopped at once leave semaphores, or remove them before their helper does.
+    """
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = f"{before},ignore:::{module}" if before else f"ignore:::{module}"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 def _begin(parent: int) -> None:

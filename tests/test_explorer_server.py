@@ -59,8 +59,11 @@ def app():
         runner.run(close())
 
 
-def ask(app, path, body, **headers):
-    """Send one request, in JSON unless it is bytes, without a network; None is a GET."""
+def ask(app, path, body, rest=(), **headers):
+    """Send one request, in JSON unless it is bytes, without a network; None is a GET.
+
+    `rest` are parts that come after the body; those that are read are taken out of it.
+    """
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     sent = {"Host": HOST, "Content-Type": "application/json", **headers}
     scope = {
@@ -72,9 +75,13 @@ def ask(app, path, body, **headers):
     }
     messages = []
 
-    incoming = [{"type": "http.request", "body": b"" if body is None else raw}]
+    incoming = [
+        {"type": "http.request", "body": b"" if body is None else raw, "more_body": bool(rest)}
+    ]
 
     async def receive():
+        if not incoming and rest:
+            return {"type": "http.request", "body": rest.pop(), "more_body": bool(rest)}
         return incoming.pop() if incoming else await asyncio.Event().wait()  # it does not leave
 
     async def send(message):
@@ -263,6 +270,20 @@ def test_malformed_and_oversized_requests(app, body, status):
     found, answer, _ = ask(app, "/answer", body)
     assert found == status
     assert answer["error"]
+
+
+@pytest.mark.parametrize(("kind", "status"), [("application/json", 413), ("text/plain", 415)])
+def test_a_long_request_is_read_to_its_end_so_that_its_answer_is_heard(app, kind, status):
+    rest = [b" " * 2**16] * 460  # 30 MB
+    found, answer, _ = ask(app, "/answer", b" ", rest, **{"Content-Type": kind})
+    assert (found, rest) == (status, [])
+    assert answer["error"]
+
+
+def test_an_endless_request_is_not(app):
+    rest = [b" " * 2**20] * 1000
+    assert ask(app, "/answer", b" ", rest)[0] == 413
+    assert len(rest) > 800
 
 
 def test_other_types_and_methods(app):

@@ -28,6 +28,7 @@ from manypass.explorer.view import View
 
 STATIC = Path(__file__).parent / "static"
 LARGEST = 10_000  # bytes of a request
+DRAINED = 100_000_000  # of one that is too long are thrown away before it is answered
 FILES = {"csv": "text/csv; charset=utf-8", "nc": "application/x-netcdf"}
 COOKIE = "manypass-browser"
 
@@ -38,13 +39,16 @@ class RefusedError(Exception):
 
 async def read(request: Request, *allowed: str) -> dict[str, Any]:
     """Return the JSON object in a request, of bounded size and with no unknown key."""
+    body, size = b"", 0
+    async for part in request.stream():  # to its end: who is cut off while sending hears no answer
+        size += len(part)
+        body = body + part if size <= LARGEST else b""
+        if size > DRAINED:
+            break
     if request.headers.get("content-type", "").split(";")[0] != "application/json":
         raise RefusedError(415, "`Content-Type` must be application/json")
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST:
-            raise RefusedError(413, f"a request may have {LARGEST} bytes")
+    if size > LARGEST:
+        raise RefusedError(413, f"a request may have {LARGEST} bytes")
     try:
         entries = json.loads(body)
     except (ValueError, RecursionError):

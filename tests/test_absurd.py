@@ -11,6 +11,7 @@ from manypass import schedules
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
 UNITS = mp.Start(R=[[0.1, 0], [0, 0.1]], Q=[[0.25, 0], [0, 0.25]])
+LAYERED = mp.Problem(mp.Teacher(2.0, hidden=2), mp.Committee(2), rate=1.0, start=UNITS)
 X = np.random.default_rng(0).standard_normal((30, 3))
 OWN = PROBLEM.replace(data=mp.Dataset(X, X[:, 0] + X[:, 1] ** 2), decay=0.0)
 
@@ -32,6 +33,9 @@ ABSURD = {
     "date": datetime.date(2000, 1, 1),
     "span": np.timedelta64(1, "s"),
     "frame": pd.DataFrame({"a": [1], "b": ["x"]}),
+    "digits": ["1e5", "2"],
+    "moment": np.datetime64("2000-01-01", "ns"),
+    "truths": [True, False],
     "masked": np.ma.array([1.0, 2.0], mask=[0, 1]),
     "huge": 10**400,
     "generator": (i for i in range(0)),
@@ -82,6 +86,16 @@ TAKES = {  # a name, the call with one argument, the argument
         )
         for name in given
     },
+    "Rule(force)": (mp.Rule, "force"),
+    "Rule(slope)": (lambda v: mp.Rule(lambda x, y: y - x, v), "slope"),
+    **{
+        f"Dataset({name})": (
+            lambda v, n=name: mp.Dataset(**{"X": X, "y": X[:, 0] ** 3, n: v}),
+            name,
+        )
+        for name in ("X", "y", "task", "standardize", "intercept", "drop_constant")
+    },
+    "specialization(alpha)": (lambda v: mp.specialization(LAYERED, [1.0], alpha=v), "alpha"),
     "effective_data(problem)": (lambda v: mp.effective_data(v, [1, 2]), "problem"),
     "effective_data(passes)": (lambda v: mp.effective_data(PROBLEM, v), "passes"),
     "effective_data(tuned)": (lambda v: mp.effective_data(PROBLEM, [1], tuned=v), "tuned"),
@@ -138,3 +152,15 @@ def test_absurd_values_are_one_line_that_names_the_argument(taken):
             if not named or "\n" in str(told) or len(str(told)) >= 600:
                 wrong[kind] = str(told)
     assert not wrong
+
+
+@pytest.mark.parametrize("name", ["rate", "n"])
+@pytest.mark.parametrize("values", [b"x", bytearray(b"x"), {0.5: 1.0}, "0.5", 0.5, None])
+def test_what_is_swept_is_a_list(name, values):
+    with pytest.raises(ValueError, match=f"^`{name}` must have a list of values, got "):
+        mp.Grid(PROBLEM, {name: values})
+
+
+def test_what_cannot_be_written_is_named_by_its_kind():
+    with pytest.raises(ValueError, match=r"`alpha` must be .*, got a int that cannot be written"):
+        mp.Teacher(alpha=10**5000)

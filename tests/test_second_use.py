@@ -1,7 +1,9 @@
 """What people meet when they go on, and what they are then told."""
 
 import gzip
+import itertools
 import os
+import random
 import subprocess
 import sys
 
@@ -15,6 +17,7 @@ from manypass.simulation.network import Learner
 from manypass.sweeps import clusters
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
+COUNT = itertools.count()
 ROWS = "".join(f"{i / 7},{i % 5},{i % 3}\n" for i in range(6))
 
 
@@ -418,6 +421,64 @@ def test_without_a_compiler_who_needs_one_says_so():
         assert said in done.stderr
         assert "Traceback" not in done.stderr
         assert done.returncode == (2 if said else 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("sep", value) for value in ([], {}, np.array([]), 1, b",")),
+        *(("encoding", value) for value in ([], {}, np.array([]), 0, "", "none such")),
+        *(("task", value) for value in ([], {}, np.array([]), 0, False, b"regression")),
+    ],
+)
+def test_settings_of_a_file_that_are_none(tmp_path, name, value):
+    (tmp_path / "x.csv").write_text(f"a,b,y\n{ROWS}")
+    with pytest.raises(ValueError, match=f"^`{name}` must be"):
+        mp.read_dataset(tmp_path / "x.csv", "y", **{name: value})
+
+
+@pytest.mark.parametrize("kind", ["nc", "csv", "json"])
+@pytest.mark.parametrize("value", [object(), {"a": 1}, [1], None, 1])
+def test_a_variable_that_no_file_holds_is_named(tmp_path, kind, value):
+    held = np.empty(1, object)
+    held[0] = value
+    found = mp.solve(PROBLEM, [1.0]).assign(mine=("t", held))
+    with pytest.raises(ValueError, match=rf"`result` has a variable 'mine' .* a \.{kind} file"):
+        mp.save(found, tmp_path / f"x.{kind}")
+    found = mp.solve(PROBLEM, [1.0]).assign(mine=("t", np.array(["text"], object)))
+    mp.save(found, tmp_path / f"x.{kind}")
+    assert mp.load(tmp_path / f"x.{kind}").mine.item() == "text"
+
+
+def rarely(x, target):
+    return target - x if np.random.random() > 1e-9 else 0.0  # noqa: NPY002
+
+
+@pytest.mark.parametrize("name", ["force", "slope"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: y - x + np.random.normal(),  # noqa: NPY002
+        lambda x, y: y - x + random.random(),
+        lambda x, y: y - next(COUNT),
+        rarely,
+    ],
+)
+def test_a_force_that_draws_random_numbers_is_refused(name, function):
+    given = {"force": lambda x, y: y - x} | {name: function}
+    with pytest.raises(ValueError, match=f"^`{name}` .*draws random numbers.*`temperature`"):
+        mp.Rule(**given)
+
+
+@pytest.mark.parametrize("rule", [mp.Adatron(), mp.Perceptron(), mp.Logistic()])
+def test_rules_of_margins_are_for_classes(rule):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    y = X[:, 0] - X[:, 0].mean()
+    with pytest.warns(UserWarning, match="`rule` .* is one of margins .* take Adaline") as told:
+        mp.Problem(mp.Dataset(X, y + rng.standard_normal(30)), rule, rate=0.1)
+    assert told[0].filename == __file__
+    mp.Problem(mp.Dataset(X, np.sign(y)), rule, rate=0.1)
 
 
 @pytest.mark.parametrize(

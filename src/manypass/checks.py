@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import sys
 from collections.abc import Collection
 from dataclasses import fields
 from numbers import Real
@@ -30,7 +31,10 @@ def shown(value: Any, most: int = 60) -> str:
     >>> shown(np.eye(2))
     'array([[1., 0.], [0., 1.]])'
     """
-    return " ".join(repr(value).split())[:most]
+    try:
+        return " ".join(repr(value).split())[:most]
+    except Exception:  # a number of more digits than Python writes, a class of someone's own
+        return f"a {type(value).__name__} that cannot be written"
 
 
 def is_real(value: Any) -> bool:
@@ -74,6 +78,14 @@ def count(name: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
+def outside() -> int:
+    """Return the stack level of whoever called the package, for a warning of its caller."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals["__name__"].startswith("manypass."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def flag(name: str, value: Any) -> bool:
     """Return `value` as a bool if it is one: "no" would count as True."""
     value = bare(value)
@@ -111,16 +123,22 @@ def unmasked(name: str, values: Any) -> Any:
     return values
 
 
-def increasing(name: str, values: Any, high: float) -> Array:
-    """Return `values` as a float array if they rise strictly within [0, high]."""
+def reals(name: str, values: Any) -> Array:
+    """Return `values`, of any shape, as floats: numpy would take texts, truths and dates too."""
     unmasked(name, values)
     try:
-        array = np.atleast_1d(np.asarray(values))
-        if array.dtype.kind not in "iuf":
+        array = np.asarray(values)
+        kind = array.dtype.kind
+        if kind not in "iuf" and not (kind == "O" and all(map(is_real, array.ravel()))):
             raise TypeError
-        array = array.astype(float)
-    except (TypeError, ValueError):
+        return array.astype(float)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"`{name}` must be real numbers, got {shown(values)}") from None
+
+
+def increasing(name: str, values: Any, high: float) -> Array:
+    """Return `values` as a float array if they rise strictly within [0, high]."""
+    array = np.atleast_1d(reals(name, values))
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"`{name}` must be a non-empty 1-D array, got shape {array.shape}")
     bad = array[~((array >= 0) & (array <= high))]  # NaN fails both comparisons

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from manypass import checks
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -38,7 +40,7 @@ def write(path: str | os.PathLike[str], content: bytes | str) -> None:
 def suffix(path: Any, allowed: Sequence[str]) -> str:
     """Return the ending of a file's name if it is one of those that are allowed."""
     if not isinstance(path, str | os.PathLike) or "\0" in str(path):
-        raise ValueError(f"`path` must be the name of a file, got {path!r:.60}")
+        raise ValueError(f"`path` must be the name of a file, got {checks.shown(path)}")
     ending = Path(path).suffix.lower()
     if ending not in allowed:
         raise ValueError(f"`path` must end in {', '.join(allowed)}, got {str(path)!r}")
@@ -48,7 +50,7 @@ def suffix(path: Any, allowed: Sequence[str]) -> str:
 def folder(argument: str, path: Any) -> Path:
     """Make a folder if it is not there yet."""
     if not isinstance(path, str | os.PathLike):
-        raise ValueError(f"`{argument}` must be the name of a folder, got {path!r:.60}")
+        raise ValueError(f"`{argument}` must be the name of a folder, got {checks.shown(path)}")
     made = Path(path)
     if made.is_file():
         raise ValueError(f"`{argument}` must be a folder, got the file {str(path)!r}")

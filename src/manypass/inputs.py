@@ -108,8 +108,8 @@ class PowerLaw(Inputs):
         teacher = exponent if self.teacher is None else self.teacher
         if isinstance(self.cutoff, int | float) and not self.cutoff > 0:
             raise ValueError(
-                f"`cutoff` must be above 0, got {self.cutoff!r}: without one the largest "
-                f"eigenvalue grows with N, and vμ/N never gets small"
+                f"`cutoff` must be above 0, got {checks.shown(self.cutoff)}: without one the "
+                f"largest eigenvalue grows with N, and vμ/N never gets small"
             )
         object.__setattr__(self, "exponent", exponent)
         object.__setattr__(self, "teacher", checks.number("teacher", teacher, -10, 20))
@@ -285,10 +285,7 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     >>> law.mu.round(1).tolist(), law.P.round(2).tolist()
     ([0.2, 1.8], [1.0, 0.0])
     """
-    try:
-        X, y = np.asarray(X, float), np.asarray(y, float)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"`X` and `y` must be real numbers: {error}") from None
+    X, y = checks.reals("X", X), checks.reals("y", y)
     if X.ndim != 2 or y.shape != X.shape[:1] or not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise ValueError(f"`X` must be p × N finite numbers and `y` p, got {X.shape}, {y.shape}")
     if not X.any() or not y.any():
@@ -326,13 +323,8 @@ def _numbers(words: list[str]) -> dict[str, Any]:
 
 
 def _positive(name: str, values: Any, size: int | None, *, or_zero: bool = False) -> Any:
-    try:
-        given = np.atleast_1d(checks.unmasked(name, values))
-        if np.iscomplexobj(given):
-            raise TypeError
-        numbers = [float(value) for value in given]
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"`{name}` must be numbers, got {checks.shown(values)}") from None
+    given = np.atleast_1d(checks.reals(name, values))
+    numbers = given.tolist() if given.ndim == 1 else []
     low = 0.0 if or_zero else 1e-12
     wrong = next((v for v in numbers if not low <= v <= 1e12), None)
     if not numbers or wrong is not None or sum(numbers) == 0:

@@ -12,7 +12,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter
 
-from manypass import orders, results, verbs
+from manypass import checks, orders, results, verbs
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000")
 NAMES = {"rate": "$v$", "decay": r"$\lambda$", "alpha": r"$\alpha$", "noise": r"$\epsilon$"}
@@ -61,7 +61,7 @@ def heatmap(
     names = [str(dim) for dim in values.dims]
     x, y = names[0] if x is None else x, names[1] if y is None else y
     if not (isinstance(x, str) and isinstance(y, str) and {x, y} == {*names}):
-        raise ValueError(f"`x` and `y` must be {' and '.join(names)}, got {x!r}, {y!r}")
+        raise ValueError(f"`x` and `y` must be {' and '.join(names)}, got {checks.shown(x)}, {y!r}")
     ax = _axes(ax)
     shown = values.transpose(y, x)
     image = ax.pcolormesh(_edges(values[x]), _edges(values[y]), shown)
@@ -112,10 +112,14 @@ def lines(
     values = _values(result, variable, 1, 2)
     x = str(values.dims[0]) if x is None else x
     if not isinstance(x, str) or x not in values.dims:
-        raise ValueError(f"`x` must be among {', '.join(map(str, values.dims))}, got {x!r}")
+        raise ValueError(
+            f"`x` must be among {', '.join(map(str, values.dims))}, got {checks.shown(x)}"
+        )
     others = [str(dim) for dim in values.dims if dim != x]
     if by is not None and not (isinstance(by, str) and by in others):
-        raise ValueError(f"`by` must be {' or '.join(others) or 'left out'}, got {by!r}")
+        raise ValueError(
+            f"`by` must be {' or '.join(others) or 'left out'}, got {checks.shown(by)}"
+        )
     ax = _axes(ax)
     steps = values[others[0]].values if others else [None]
     error = result.get(f"{variable}_se")

@@ -99,7 +99,7 @@ def curves(
         names and all(isinstance(n, str) and n in held for n in names)
     ):
         odd = next((n for n in names if not (isinstance(n, str) and n in held)), variables)
-        raise ValueError(f"`variables` must be among {', '.join(held)}, got {odd!r}")
+        raise ValueError(f"`variables` must be among {', '.join(held)}, got {checks.shown(odd)}")
     ax = new_figure(1, shows_rate)[1][0] if ax is None else axes_of(ax)
     theories, drawn = 0, set[str]()
     kinds: list[dict[str, Any]] = []
@@ -159,7 +159,7 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
     ):
         raise ValueError("`results` must be datasets from activations()")
     if not isinstance(bins, int) or bins < 2:
-        raise ValueError(f"`bins` must be a whole number from 2, got {bins!r}")
+        raise ValueError(f"`bins` must be a whole number from 2, got {checks.shown(bins)}")
     if not all(np.isfinite(result.x).all() for result in results):
         raise ValueError("`results` has diverged: there is no distribution to draw")
     ax = axes_of(ax)
@@ -247,7 +247,7 @@ def axes_of(ax: Any) -> Axes:
     if ax is None:
         return new_figure(1)[1][0]
     if not isinstance(ax, Axes):
-        raise ValueError(f"`ax` must be matplotlib Axes, got {ax!r:.60}")
+        raise ValueError(f"`ax` must be matplotlib Axes, got {checks.shown(ax)}")
     return ax
 
 

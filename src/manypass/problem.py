@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -237,6 +238,17 @@ class Problem:
         checks.choice("sequence", self.sequence, SEQUENCES)
         self._check_order()
         checking.problem(self)
+        if (
+            self.rule.of_margins
+            and isinstance(self.data, Dataset)
+            and self.data.task == "regression"
+        ):
+            warnings.warn(
+                f"`rule` {self.rule!r} is one of margins xỹ, for classes ỹ = ±1, but {self.data!r} "
+                f"has other targets, which it does not fit: take Adaline() or Huber(), or name the "
+                f"class that is +1 by `positive`",
+                stacklevel=checks.outside(),
+            )
 
     @property
     def layered(self) -> bool:
@@ -331,7 +343,7 @@ class Problem:
     def from_dict(cls, entries: dict[str, Any]) -> Problem:
         """Build a problem from `to_dict`'s layout; what is left out takes its default."""
         if not isinstance(entries, dict):
-            raise ValueError(f"`entries` must be a dict, got {entries!r}")
+            raise ValueError(f"`entries` must be a dict, got {checks.shown(entries)}")
         for key in TEACHER_FIELDS:
             if key in entries:
                 raise ValueError(

@@ -158,6 +158,7 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
         result = result.to_dataset().assign_attrs(result.attrs)
     suffix = files.suffix(path, FORMATS)
     _check_attributes(result, suffix)
+    _check_variables(result, suffix)
     files.write(path, WRITERS[suffix](result))
 
 
@@ -206,8 +207,26 @@ def _check_attributes(result: xr.Dataset, suffix: str) -> None:
             except Exception:  # each library has its own
                 raise ValueError(
                     f"`result` has an attribute {name!r} that a {suffix} file cannot hold, "
-                    f"{value!r:.60}: make it a text or a number"
+                    f"{checks.shown(value)}: make it a text or a number"
                 ) from None
+
+
+def _check_variables(result: xr.Dataset, suffix: str) -> None:
+    """Refuse variables of a user's own that a file of this kind cannot hold, or not read again."""
+    for name, variable in result.variables.items():
+        kind = variable.dtype.kind
+        try:
+            if kind == "O" and not all(isinstance(v, str | float) for v in variable.values.flat):
+                raise TypeError
+            if not isinstance(name, str):
+                raise TypeError
+            if kind not in "biufUO":
+                WRITERS[suffix](xr.Dataset({name: variable}))
+        except Exception:  # each library has its own
+            raise ValueError(
+                f"`result` has a variable {name!r} of {variable.dtype} that a {suffix} file cannot "
+                f"hold, {checks.shown(variable.values)}: make it numbers or texts, or leave it out"
+            ) from None
 
 
 def _problem_entry(result: Any) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class Rule:
     slope_function: Function
     parameters: dict[str, float]
     __slots__ = ("force_function", "parameters", "slope_function")
+    of_margins = False  # whether it is made for classes: F knows x and ỹ = ±1 by their margin xỹ
 
     def __init__(self, force: Function, slope: Function | None = None, **parameters: float) -> None:
         slope = Difference(force) if slope is None else slope
@@ -61,6 +62,9 @@ class Rule:
         values = {
             k: checks.number(k, parameters[k], -BOUND, BOUND) for k in order if k in parameters
         }
+        for name, function in (("force", force), ("slope", slope)):
+            if not isinstance(function, Difference) and function.__module__ != __name__:
+                _check_repeatable(name, function, tuple(values.values()))
         if not isinstance(slope, Difference) and slope.__module__ != __name__:
             _check_slope(force, slope, tuple(values.values()))
         object.__setattr__(self, "force_function", force)
@@ -157,7 +161,7 @@ def _takes(name: str, function: Function, parameters: dict[str, float]) -> None:
     if not isinstance(getattr(function, "py_func", function), FunctionType):  # of numba: py_func
         raise ValueError(
             f"`{name}` must be a function of (x, target) written in Python, by def or lambda, so "
-            f"that it can be compiled, got {function!r}"
+            f"that it can be compiled, got {checks.shown(function)}"
         )
     signature = list(inspect.signature(function).parameters.values())
     places = [p for p in signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -207,6 +211,25 @@ def _check_slope(force: Function, slope: Function, values: tuple[float, ...]) ->
                 f"`slope` is not dF/dx of `force`: at x = {x}, target = {y} it is {given:.6g}, a "
                 f"difference of the force gives {finer:.6g}; mend it, or leave it out"
             )
+
+
+def _check_repeatable(name: str, function: Function, values: tuple[float, ...]) -> None:
+    """Refuse a function that draws random numbers: compiled, they follow no seed of a method."""
+    plain = getattr(function, "py_func", function)
+    drawn = "random" in plain.__code__.co_names
+    with np.errstate(all="ignore"):
+        for place in PLACES:
+            try:
+                one, two = (float(plain(*place, *values)) for _ in range(2))
+            except Exception:  # a function that fails is told where it is used
+                break
+            drawn = drawn or not (one == two or (one != one and two != two))
+    if drawn:
+        raise ValueError(
+            f"`{name}` {_title(plain)} draws random numbers, or is not the same twice for one "
+            f"(x, target): no `seed` would give it again. Noise of targets is the `noise` of a "
+            f"Teacher, that of steps the `temperature` of a Problem"
+        )
 
 
 def _title(function: Function) -> str:
@@ -315,6 +338,7 @@ class Adatron(Rule):
     """
 
     __slots__ = ()
+    of_margins = True
 
     def __init__(self, kappa: float = 1.0) -> None:
         super().__init__(_adatron, _adatron_slope, kappa=kappa)
@@ -331,6 +355,7 @@ class Perceptron(Rule):
     """
 
     __slots__ = ()
+    of_margins = True
 
     def __init__(self, kappa: float = 0.0) -> None:
         super().__init__(_perceptron, _perceptron_slope, kappa=kappa)
@@ -347,6 +372,7 @@ class Logistic(Rule):
     """
 
     __slots__ = ()
+    of_margins = True
 
     def __init__(self) -> None:
         super().__init__(_logistic, _logistic_slope)
@@ -378,7 +404,9 @@ def from_dict(entry: Any) -> Rule:
     """Rebuild a named rule from its name or from what `Rule.to_dict` wrote."""
     entry = {"name": entry} if isinstance(entry, str) else entry
     if not isinstance(entry, dict) or "name" not in entry:
-        raise ValueError(f"`rule` must be a name or a table with a `name`, got {entry!r}")
+        raise ValueError(
+            f"`rule` must be a name or a table with a `name`, got {checks.shown(entry)}"
+        )
     parameters = {key: value for key, value in entry.items() if key != "name"}
     if entry["name"] == "rule" and "force" in entry:
         raise ValueError(
@@ -390,6 +418,7 @@ def from_dict(entry: Any) -> Rule:
         if key not in allowed:
             takes = ", ".join(f"`{k}`" for k in allowed) or "no parameters"
             raise ValueError(
-                f"rule {entry['name']!r} has no `{key}` (got {parameters[key]!r}); it takes {takes}"
+                f"rule {entry['name']!r} has no `{key}` (got {checks.shown(parameters[key])}); "
+                f"it takes {takes}"
             )
     return kind(**parameters)

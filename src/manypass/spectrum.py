@@ -96,7 +96,7 @@ def density(alpha: float, h: Array) -> Array:
     1.0
     """
     low, high = edges(alpha)
-    h = np.asarray(h, float)
+    h = checks.reals("h", h)
     inside = np.maximum((high - h) * (h - low), 0.0)
     return np.asarray(alpha / (2 * np.pi) * np.sqrt(inside) / h)
 
@@ -114,15 +114,10 @@ def empirical(eigenvalues: Any) -> Spectrum:
     >>> mp.spectrum.empirical([0.0, 1.0, 1.0, 2.0]).rho
     array([0.25, 0.5 , 0.25])
     """
-    checks.unmasked("eigenvalues", eigenvalues)
-    try:
-        values = np.asarray(eigenvalues)
-    except ValueError:  # ragged
-        values = np.empty(0)
-    if values.dtype.kind not in "iuf" or values.ndim != 1 or values.size == 0:
+    values = checks.reals("eigenvalues", eigenvalues)
+    if values.ndim != 1 or values.size == 0:
         odd = checks.shown(eigenvalues)
         raise ValueError(f"`eigenvalues` must be a 1-D array of numbers, got {odd}")
-    values = values.astype(float)
     top = values.max()
     bad = values[~((values >= -1e-9 * top) & (values <= 1e9))]
     if bad.size or not top >= 1e-9:

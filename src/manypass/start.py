@@ -63,12 +63,7 @@ class Start:
             return
         if R or Q:
             raise ValueError("`weights` say all: leave `R` and `Q` out")
-        try:
-            weights = np.asarray(checks.unmasked("weights", self.weights), float)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(
-                f"`weights` must be real numbers, got {checks.shown(self.weights)}"
-            ) from None
+        weights = checks.reals("weights", self.weights)
         if weights.ndim != 1 or not weights.size or not np.isfinite(weights).all():
             odd = checks.shown(self.weights)
             raise ValueError(f"`weights` must be finite numbers, one per column, got {odd}")

@@ -130,10 +130,9 @@ def activation_density(
     """
     time = _checked_time(checked(problem), time)
     asked, problem = problem, orders.require(problem, "activation_density")
-    points = np.atleast_1d(np.asarray(checks.unmasked("x", x)))
-    if points.dtype.kind not in "iuf" or points.ndim != 1 or not np.isfinite(points).all():
-        raise ValueError(f"`x` must be finite numbers, got {x!r:.80}")
-    points = points.astype(float)
+    points = np.atleast_1d(checks.reals("x", x))
+    if points.ndim != 1 or not np.isfinite(points).all():
+        raise ValueError(f"`x` must be finite numbers, got {checks.shown(x)}")
     y, target = checks.number("y", y, -1e3, 1e3), checks.number("target", target, -1e3, 1e3)
     if problem.data.task == "classification" and abs(target) != 1:
         raise ValueError(f"`target` must be -1 or 1 for classification, got {target:g}")
@@ -200,7 +199,7 @@ def _checked_time(problem: Problem, time: Any) -> float:
     if isinstance(time, str) and time == "steady":
         return math.inf
     if isinstance(time, str):
-        raise ValueError(f"`time` must be a number or 'steady', got {time!r}")
+        raise ValueError(f"`time` must be a number or 'steady', got {checks.shown(time)}")
     return checks.number("time", time, 1e-9, 1e6)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from manypass import memory
+from manypass import checks, memory
 from manypass.checks import Array
 
 LARGEST = 1e50  # of an entry: squares of squares stay within the floats
@@ -135,7 +135,9 @@ def numbers(argument: str, values: Any, label: str | None = None) -> Array:
         ):
             remedy = ", {row}: drop the row or the column (`drop`), or name it in `one_hot`"
         raise RowError(
-            argument, row, f"`{argument}` must be numbers, got {flat[row]!r:.60}{where}{remedy}"
+            argument,
+            row,
+            f"`{argument}` must be numbers, got {checks.shown(flat[row])}{where}{remedy}",
         ) from None
     if plain.ndim == 2 and plain.shape[1] == 1:
         plain = plain[:, 0]
@@ -291,10 +293,10 @@ def _describe(table: Any) -> str:
     plain = np.asarray(table, dtype=object) if isinstance(table, list | tuple) else table
     entries = np.asarray(plain, dtype=object)
     if not entries.size or all(map(is_number, entries.flat)):
-        return f"{table!r:.60}"
+        return f"{checks.shown(table)}"
     place = np.unravel_index(_odd(entries.ravel()), entries.shape)
     where = f" in row {place[0]}, column {place[1]}" if len(place) == 2 else ""
-    return f"{entries[place]!r:.60}{where}"
+    return f"{checks.shown(entries[place])}{where}"
 
 
 def _odd(entries: Any) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, fields
@@ -99,7 +98,7 @@ class Dataset:
     def __post_init__(self) -> None:
         for flag in ("standardize", "intercept", "drop_constant"):
             self._set(**{flag: checks.flag(flag, getattr(self, flag))})
-        if self.task:
+        if not (self.task is None or (isinstance(self.task, str) and self.task == "")):
             checks.choice("task", self.task, TASKS)
         if self.names is not None and not isinstance(self.names, Iterable):
             raise ValueError(f"`names` must be the columns' names, got {checks.shown(self.names)}")
@@ -136,7 +135,7 @@ class Dataset:
         preparing.same_length("X", X, "y", y)
         columns.check_not_constant("X", X, names)
         if told := columns.telling(X, y, names):
-            warnings.warn(told, stacklevel=_outside())
+            warnings.warn(told, stacklevel=checks.outside())
         if X_test is not None:
             X_test, _ = columns.inputs("X_test", X_test, names)
             preparing.same_length("X_test", X_test, "y_test", y_test)
@@ -156,7 +155,7 @@ class Dataset:
         self._set(X=X, y=y, X_test=X_test, y_test=y_test, task=task, names=names)
         self._set(drop=drop, one_hot=one_hot, positive=positive, remark=remark)
         if remark:
-            warnings.warn(remark, stacklevel=_outside())
+            warnings.warn(remark, stacklevel=checks.outside())
 
     def _take_column(self, name: str) -> None:
         """Split the column of targets off the frames."""
@@ -169,7 +168,9 @@ class Dataset:
             held = list(map(str, table.columns)) if columns.is_frame(table) else []
             if name not in held:
                 has = f": it has {', '.join(held)}" if held else ": only a frame has named columns"
-                raise ValueError(f"`y` must be a column of `{argument}`, got {name!r}{has:.300}")
+                raise ValueError(
+                    f"`y` must be a column of `{argument}`, got {checks.shown(name)}{has:.300}"
+                )
             columns.check_distinct(argument, held)
             column = table.columns[held.index(name)]
             y = "y" if argument == "X" else "y_test"
@@ -284,11 +285,3 @@ class Dataset:
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self)}
-
-
-def _outside() -> int:
-    """Return the stack level of whoever asked the package for the data set."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals["__name__"].startswith("manypass."):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from manypass import checks
 from manypass.checks import Array
 from manypass.data import columns
 
@@ -21,7 +22,9 @@ def read(y: Any, y_test: Any, label: str | None, task: str, positive: Any) -> Ta
     that is returned is a remark on what was taken for granted, or nothing.
     """
     if positive is not None and not isinstance(positive, str | bool | int | float):
-        raise ValueError(f"`positive` must be a label, a text or a number, got {positive!r:.60}")
+        raise ValueError(
+            f"`positive` must be a label, a text or a number, got {checks.shown(positive)}"
+        )
     if positive is not None and task == "regression":
         raise ValueError(f"`positive` = {positive!r} names a class, but `task` is 'regression'")
     remark = ""
@@ -32,7 +35,7 @@ def read(y: Any, y_test: Any, label: str | None, task: str, positive: Any) -> Ta
             held = _listed(_distinct(parts[0]))
             raise ValueError(
                 f"`positive` must be one of the labels of {_called(label)}, {held}, "
-                f"got {positive!r}"
+                f"got {checks.shown(positive)}"
             )
     else:
         pair = None if task == "regression" else _pair(parts[0], label)
@@ -89,7 +92,11 @@ def _plain(argument: str, values: Any, label: str | None) -> Any:
     columns.check_mask(argument, values)
     if columns.is_sparse(values):
         raise ValueError(f"`{argument}` must be an array, got a sparse one: give its toarray()")
-    plain = np.asarray(values)
+    try:
+        plain = np.asarray(values)
+    except ValueError:  # ragged
+        told = f"`{argument}` must have one dimension, got {checks.shown(values)}"
+        raise ValueError(told) from None
     if plain.ndim == 2 and plain.shape[1] == 1:
         plain = plain[:, 0]
     if plain.dtype.kind == "b" and plain.ndim == 1:
@@ -120,7 +127,7 @@ def _pair(values: Any, label: str | None) -> tuple[Any, Any] | None:
         where = f" in column {label}" if label else ""
         odd = next(v for v in held if not columns.is_number(v))
         raise ValueError(
-            f"`y` must be numbers, got {odd!r:.60}{where}, or two labels, got {len(held)} "
+            f"`y` must be numbers, got {checks.shown(odd)}{where}, or two labels, got {len(held)} "
             f"({_listed(held)}): name the one that is to be +1 by `positive`"
         )
     return held[0], held[1]
@@ -172,7 +179,7 @@ def _item(value: Any) -> Any:
 
 def _listed(labels: Any) -> str:
     more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
-    return ", ".join(f"{v!r:.40}" for v in labels[:SHOWN]) + more
+    return ", ".join(f"{checks.shown(v, 40)}" for v in labels[:SHOWN]) + more
 
 
 def _called(label: str | None) -> str:

@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from manypass import checks
 from manypass.data import columns, tidying
 from manypass.data.dataset import ALIVE, Dataset
 from manypass.files import missing
@@ -74,7 +75,7 @@ def read_dataset(
     (('size', 'age'), 'classification', array([ 1., -1.,  1.]))
     """
     if not isinstance(target, str):
-        raise ValueError(f"`target` must be the name of a column, got {target!r}")
+        raise ValueError(f"`target` must be the name of a column, got {checks.shown(target)}")
     drop = tidying.column_list("drop", drop)
     files = {"path": path} if test is None else {"path": path, "test": test}
     style: Style = {"sep": sep, "encoding": encoding, "decimal": decimal}
@@ -86,7 +87,7 @@ def read_dataset(
             one = "; it is one column: is `sep` right?" if len(held) == 1 else ""
             raise ValueError(
                 f"`target` must be a column of the `{name}` {str(files[name])!r}, which has "
-                f"{shown:.200}, got {target!r}{one}"
+                f"{shown:.200}, got {checks.shown(target)}{one}"
             )
         _check_points(
             f"`{name}` {str(files[name])!r}", table, (*drop, *_listed(one_hot)), decimal == ","
@@ -269,7 +270,7 @@ def _text_options(file: Path, target: str, style: Style) -> dict[str, Any]:
     if not isinstance(found, str) or (len(found) != 1 and found != r"\s+"):
         raise _OptionError(rf"`sep` must be one character, 'tab' or '\s+', got {sep!r:.40}")
     try:
-        name = codecs.lookup(encoding or "utf-8").name
+        name = codecs.lookup("utf-8" if encoding is None else encoding).name
     except (LookupError, TypeError):
         raise _OptionError(f"`encoding` must be one that Python knows, got {encoding!r}") from None
     if decimal is not None and decimal not in DECIMALS:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from manypass import memory
+from manypass import checks, memory
 from manypass.data import columns, preparing
 
 
@@ -14,12 +14,12 @@ def column_list(argument: str, given: Any) -> tuple[str, ...]:
     """Names, or numbers, of columns; one alone need not be in a list."""
     entries = (given,) if isinstance(given, str | int) and not isinstance(given, bool) else given
     try:
-        names = tuple(str(v) for v in entries if isinstance(v, str | int | np.integer))
-        if len(names) == len(tuple(entries)):
-            return names
+        entries = tuple(entries)
+        if all(isinstance(v, str | int | np.integer) for v in entries):
+            return tuple(map(str, entries))
     except TypeError:
         pass
-    raise ValueError(f"`{argument}` must be a list of columns, got {given!r:.60}")
+    raise ValueError(f"`{argument}` must be a list of columns, got {checks.shown(given)}")
 
 
 def aligned(one: str, table: Any, other: str, values: Any) -> Any:
@@ -129,8 +129,8 @@ def _indicators(argument: str, table: Any, kinds: dict[str, list[Any]]) -> Any:
             raise columns.RowError(
                 argument,
                 row,
-                f"`{argument}` has {values[row]!r:.60} in column {label!r}, {{row}}, which `X` "
-                f"has not: drop the row, or the column by `drop`",
+                f"`{argument}` has {checks.shown(values[row])} in column {label!r}, "
+                f"{{row}}, which `X` has not: drop the row, or the column by `drop`",
             )
         for kind, i in places.items():
             out[f"{label}={kind}"] = (found == i).astype(float)

@@ -57,7 +57,9 @@ class View:
     def from_dict(cls, entries: Any) -> View:
         """Check everything that came from outside; each error names what is wrong."""
         if not isinstance(entries, dict):
-            raise ValueError(f"`view` must be a table with a `problem`, got {entries!r:.80}")
+            raise ValueError(
+                f"`view` must be a table with a `problem`, got {checks.shown(entries)}"
+            )
         allowed = [field.name for field in fields(cls)]
         for key in entries:
             if key not in allowed:
@@ -192,7 +194,7 @@ class View:
 def _problem(entries: Any) -> Problem:
     """Build the problem of a teacher: a request may name no file, be it there or not."""
     if not isinstance(entries, dict):
-        raise ValueError(f"`problem` must be a table with `data`, got {entries!r:.80}")
+        raise ValueError(f"`problem` must be a table with `data`, got {checks.shown(entries)}")
     data = entries.get("data")
     for key in data if isinstance(data, dict) else ():
         if key not in DATA:

@@ -25,10 +25,7 @@ Table = tuple[tuple[float, ...], ...]
 
 def table(name: str, given: Any) -> Table:
     """Return a table of finite numbers as nested tuples."""
-    try:
-        found = np.asarray(checks.unmasked(name, given), float)
-    except (TypeError, ValueError, OverflowError):
-        found = np.empty(0)
+    found = checks.reals(name, given)
     if found.ndim != 2 or not found.size or not (np.abs(found) <= BOUND).all():
         raise ValueError(f"`{name}` must be a table of finite numbers, got {checks.shown(given)}")
     return tuple(map(tuple, found.tolist()))

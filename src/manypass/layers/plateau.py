@@ -77,7 +77,9 @@ def specialization(
     if len(net.a) == 1:
         raise ValueError("`problem` has one hidden unit: there is nothing to specialise")
     t = checks.increasing("times", times, results.LATEST)
-    given = np.atleast_1d(problem.data.alpha if alpha is None else np.asarray(alpha, float))
+    given = np.atleast_1d(problem.data.alpha if alpha is None else checks.reals("alpha", alpha))
+    if given.ndim != 1 or not given.size:
+        raise ValueError(f"`alpha` must be a number or some, got {checks.shown(alpha)}")
     starts, chosen = [problem.start], verbs.named(method)
     rng = np.random.default_rng(checks.seed("seed", seed))
     if n is not None:

@@ -17,10 +17,7 @@ def vector(name: str, given: Any, size: int) -> tuple[float, ...]:
     """Return so many finite numbers, ones where none are given."""
     if given is None:
         return (1.0,) * size
-    try:
-        found = np.atleast_1d(np.asarray(checks.unmasked(name, given), float))
-    except (TypeError, ValueError, OverflowError):
-        found = np.empty(0)
+    found = np.atleast_1d(checks.reals(name, given))
     if found.shape != (size,) or not (np.abs(found) <= BOUND).all():
         raise ValueError(
             f"`{name}` must be {size} finite numbers, one a unit, got {checks.shown(given)}"

@@ -89,7 +89,9 @@ def best(
         at = checks.number("at", at, 1e-9, results.LATEST)
     if isinstance(over, str) and over == "schedule":
         if window:
-            raise ValueError(f"`window` is varied by `over` = 'schedule' itself, got {window!r}")
+            raise ValueError(
+                f"`window` is varied by `over` = 'schedule' itself, got {checks.shown(window)}"
+            )
         return compare(problem, objective, at, method, progress)
     # A schedule of what is varied is replaced by constants: methods are chosen for these
     for name, value in (("rate", 1.0), ("decay", 0.0)):
@@ -100,7 +102,9 @@ def best(
             problem = problem.replace(**{name: value})
     bounds = _bounds(problem, over, at)
     if window and (at != "steady" or "time" in bounds):
-        raise ValueError(f"`window` is for the steady state only, got {window!r} for another time")
+        raise ValueError(
+            f"`window` is for the steady state only, got {checks.shown(window)} for another time"
+        )
     goal = Goal(problem, tuple(bounds), objective, at, method, window, progress)
     searched = {name: (low or NEARLY_0 * high, high) for name, (low, high) in bounds.items()}
     try:

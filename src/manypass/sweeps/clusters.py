@@ -32,7 +32,9 @@ def running(address: str, timeout: float = 10.0) -> Iterator[Any]:
     except ImportError:
         raise ValueError(f"`cluster` {NEEDED}") from None
     if not ADDRESS.fullmatch(address):  # a Client of a malformed one does not end cleanly
-        raise ValueError(f"`cluster` must be an address such as tcp://host:8786, got {address!r}")
+        raise ValueError(
+            f"`cluster` must be an address such as tcp://host:8786, got {checks.shown(address)}"
+        )
     try:
         client = Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -70,8 +72,8 @@ def slurm(jobs: int, settings: dict[str, Any]) -> Iterator[Any]:
         queue = SLURMCluster(**DEFAULTS | settings)
     except Exception as error:  # of dask-jobqueue, or of what it hands a setting to
         raise ValueError(
-            f"dask-jobqueue does not take the table [slurm] of the plan, {settings!r:.200}: "
-            f"{' '.join(str(error).split())}"
+            f"dask-jobqueue does not take the table [slurm] of the plan, "
+            f"{checks.shown(settings, 200)}: {' '.join(str(error).split())}"
         ) from None
     with queue as cluster, Client(cluster, set_as_default=False) as client:
         cluster.scale(jobs=jobs)

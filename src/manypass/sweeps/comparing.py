@@ -42,7 +42,7 @@ def compare(problem: Problem, objective: str, at: Any, method: Any, progress: bo
         found = verbs.solve(problem.replace(rate=rate), [until], method)
         if objective not in found:
             held = ", ".join(str(n) for n in found.data_vars if not str(n).endswith("_se"))
-            raise LookupError(f"`objective` must be among {held}, got {objective!r}")
+            raise LookupError(f"`objective` must be among {held}, got {checks.shown(objective)}")
         return float(found[objective].values[-1])
 
     def averaged(rate: Any) -> float:

@@ -60,11 +60,13 @@ class Grid:
         self.problem = checked(problem)
         self.axes: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
         if axes is not None and not isinstance(axes, Mapping):
-            raise ValueError(f"`axes` must map fields to their values, got {axes!r:.60}")
+            raise ValueError(f"`axes` must map fields to their values, got {checks.shown(axes)}")
         for key, values in [*(axes or {}).items(), *fields.items()]:
             names = key if isinstance(key, tuple) else (key,)
             if not names or not all(isinstance(name, str) for name in names):
-                raise ValueError(f"`axes` must map fields or tuples of fields, got {key!r:.60}")
+                raise ValueError(
+                    f"`axes` must map fields or tuples of fields, got {checks.shown(key)}"
+                )
             for name in names:
                 if name in self._names:
                     raise ValueError(f"`{name}` is swept twice")
@@ -243,9 +245,9 @@ def refuse_unknown(names: Iterable[str], known: Collection[str] | None = None) -
 
 
 def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
-    fields = ", ".join(names)
-    if isinstance(values, str) or not np.iterable(values):
-        raise ValueError(f"`{fields}` must have a list of values, got {values!r}")
+    fields = " ".join(", ".join(names).split())
+    if isinstance(values, str | bytes | bytearray | Mapping) or not np.iterable(values):
+        raise ValueError(f"`{fields}` must have a list of values, got {checks.shown(values)}")
     if (size := length_hint(values)) > MOST_POINTS:  # known before it is gone through
         raise ValueError(f"`{fields}` has {size} values: at most {MOST_POINTS}")
     steps = [_tuple(v) if len(names) > 1 else (v,) for v in values]

@@ -45,7 +45,7 @@ def read_plan(path: str | Path) -> Plan:
     if not isinstance(slurm, dict):
         raise ValueError(
             f"{path}: 'slurm' must be a table of dask-jobqueue's settings such as [slurm] with "
-            f"memory = '2GB', got {slurm!r:.60}; how many jobs is a flag, --slurm JOBS"
+            f"memory = '2GB', got {checks.shown(slurm)}; how many jobs is a flag, --slurm JOBS"
         )
     problem = make_problem(_filled(entries, axes))
     times = plan.get("times")
@@ -81,7 +81,7 @@ def _axes(sweep: dict[str, Any]) -> dict[Any, list[Any]]:
     for name, entry in sweep.items():
         axes[name] = _values(name, entry)
     if not isinstance(together, list) or not all(isinstance(t, dict) and t for t in together):
-        raise ValueError(f"`together` must be tables of fields, got {together!r:.60}")
+        raise ValueError(f"`together` must be tables of fields, got {checks.shown(together)}")
     for table in together:
         columns = {name: _values(name, entry) for name, entry in table.items()}
         sizes = {name: len(values) for name, values in columns.items()}
@@ -100,7 +100,8 @@ def _values(name: str, entry: Any) -> list[Any]:
         return [convert(value) for value in entry]
     if not isinstance(entry, dict) or not {"from", "to", "count"} <= set(entry):
         raise ValueError(
-            f"`{name}` must be a list or {{ from = ..., to = ..., count = ... }}, got {entry!r:.60}"
+            f"`{name}` must be a list or {{ from = ..., to = ..., count = ... }}, "
+            f"got {checks.shown(entry)}"
         )
     scale = entry.get("scale", "linear")
     unknown = set(entry) - {"from", "to", "count", "scale"}
@@ -124,5 +125,7 @@ def _method(entry: Any) -> Any:
     """Make a method from its name, or from a table with its name and settings."""
     table = {"name": entry} if isinstance(entry, str) else entry
     if not isinstance(table, dict) or "name" not in table:
-        raise ValueError(f"`method` must be a name or a table with `name`, got {entry!r:.60}")
+        raise ValueError(
+            f"`method` must be a name or a table with `name`, got {checks.shown(entry)}"
+        )
     return make_method(table["name"], {k: v for k, v in table.items() if k != "name"})

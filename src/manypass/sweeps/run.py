@@ -82,15 +82,19 @@ def sweep(
     'no steady state: '
     """
     if not isinstance(grid, Grid):
-        raise ValueError(f"`grid` must be a Grid(problem, rate=[...], ...), got {grid!r:.60}")
+        raise ValueError(
+            f"`grid` must be a Grid(problem, rate=[...], ...), got {checks.shown(grid)}"
+        )
     if workers is not None:
         workers = checks.count("workers", workers, 1, 1024)
     if sum(given is not None for given in (workers, executor, client)) > 1:
         raise ValueError("`workers`, `executor` and `client` exclude each other: give one")
     if executor is not None and not hasattr(executor, "submit"):
-        raise ValueError(f"`executor` must be a concurrent.futures.Executor, got {executor!r:.60}")
+        raise ValueError(
+            f"`executor` must be a concurrent.futures.Executor, got {checks.shown(executor)}"
+        )
     if client is not None and not hasattr(client, "get_executor"):
-        raise ValueError(f"`client` must be a dask.distributed.Client, got {client!r:.60}")
+        raise ValueError(f"`client` must be a dask.distributed.Client, got {checks.shown(client)}")
     method = verbs.named(method)  # raises if it is none
     points = list(grid.points(method, times, window, two_time))
     store = None if out is None else Store(files.folder("out", out) / "points")

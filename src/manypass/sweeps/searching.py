@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import minimize, minimize_scalar
 
-from manypass import notebooks, verbs
+from manypass import checks, notebooks, verbs
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.problem import Problem, Teacher
@@ -77,7 +77,8 @@ class Goal:
         if self.objective not in found:
             held = ", ".join(str(n) for n in found.data_vars if not str(n).endswith("_se"))
             raise ValueError(
-                f"`objective` must be among {held}, got {self.objective!r}{self._remedy()}"
+                f"`objective` must be among {held}, got {checks.shown(self.objective)}"
+                f"{self._remedy()}"
             )
         if f"{self.objective}_se" in found:
             self.error = float(found[f"{self.objective}_se"].values.ravel()[-1])

@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import manypass as mp
 from manypass import schedules
@@ -14,6 +15,15 @@ UNITS = mp.Start(R=[[0.1, 0], [0, 0.1]], Q=[[0.25, 0], [0, 0.25]])
 LAYERED = mp.Problem(mp.Teacher(2.0, hidden=2), mp.Committee(2), rate=1.0, start=UNITS)
 X = np.random.default_rng(0).standard_normal((30, 3))
 OWN = PROBLEM.replace(data=mp.Dataset(X, X[:, 0] + X[:, 1] ** 2), decay=0.0)
+
+
+class Hostile:
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("no numbers")
+
 
 # None and a number are what some of them may be
 ABSURD = {
@@ -38,6 +48,9 @@ ABSURD = {
     "truths": [True, False],
     "masked": np.ma.array([1.0, 2.0], mask=[0, 1]),
     "huge": 10**400,
+    "unwritable": 10**5000,
+    "variables": xr.Dataset({"a": 1.0}),
+    "hostile": Hostile(),
     "generator": (i for i in range(0)),
     "failing": lambda *values: 1 / 0,
 }

@@ -426,8 +426,11 @@ def test_without_a_compiler_who_needs_one_says_so():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("sep", value) for value in ([], {}, np.array([]), 1, b",")),
-        *(("encoding", value) for value in ([], {}, np.array([]), 0, "", "none such")),
+        *(("sep", value) for value in ([], {}, np.array([]), 1, b",", "§", "\udc80")),
+        *(
+            ("encoding", value)
+            for value in ([], {}, np.array([]), 0, "", "none such", "a\0b", "\udc80")
+        ),
         *(("task", value) for value in ([], {}, np.array([]), 0, False, b"regression")),
     ],
 )

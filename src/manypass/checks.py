@@ -123,29 +123,45 @@ def unmasked(name: str, values: Any) -> Any:
     return values
 
 
+def written(value: Any) -> str:
+    """Return `str(value)`, and of what has none how it is shown."""
+    try:
+        return str(value)
+    except Exception:
+        return shown(value)
+
+
+def array(name: str, values: Any) -> NDArray[Any]:
+    """Return `values` as numpy takes them, if it does: not if they are ragged, or a result."""
+    try:
+        return np.asarray(values)
+    except Exception:  # whatever an object of someone's own raises
+        raise ValueError(f"`{name}` must be an array, got {shown(values)}") from None
+
+
 def reals(name: str, values: Any) -> Array:
     """Return `values`, of any shape, as floats: numpy would take texts, truths and dates too."""
     unmasked(name, values)
     try:
-        array = np.asarray(values)
-        kind = array.dtype.kind
-        if kind not in "iuf" and not (kind == "O" and all(map(is_real, array.ravel()))):
+        found = np.asarray(values)
+        kind = found.dtype.kind
+        if kind not in "iuf" and not (kind == "O" and all(map(is_real, found.ravel()))):
             raise TypeError
-        return array.astype(float)
-    except (TypeError, ValueError, OverflowError):
+        return found.astype(float)
+    except Exception:  # whatever an object of someone's own raises
         raise ValueError(f"`{name}` must be real numbers, got {shown(values)}") from None
 
 
 def increasing(name: str, values: Any, high: float) -> Array:
     """Return `values` as a float array if they rise strictly within [0, high]."""
-    array = np.atleast_1d(reals(name, values))
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"`{name}` must be a non-empty 1-D array, got shape {array.shape}")
-    bad = array[~((array >= 0) & (array <= high))]  # NaN fails both comparisons
+    found = np.atleast_1d(reals(name, values))
+    if found.ndim != 1 or found.size == 0:
+        raise ValueError(f"`{name}` must be a non-empty 1-D array, got shape {found.shape}")
+    bad = found[~((found >= 0) & (found <= high))]  # NaN fails both comparisons
     if bad.size:
         raise ValueError(f"`{name}` must lie from 0 to {high:g}, got {bad[0]:g}")
-    falls = np.flatnonzero(np.diff(array) <= 0)
+    falls = np.flatnonzero(np.diff(found) <= 0)
     if falls.size:
-        first, then = array[falls[0]], array[falls[0] + 1]
+        first, then = found[falls[0]], found[falls[0] + 1]
         raise ValueError(f"`{name}` must be strictly increasing, got {first:g} before {then:g}")
-    return array
+    return found

@@ -243,7 +243,7 @@ def dense(argument: str, table: Any) -> Array:
             plain = np.array(filled, dtype=float).reshape(plain.shape)
         if plain.dtype.kind not in "biuf":
             raise TypeError
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever an object of someone's own raises
         raise ValueError(
             f"`{argument}` must be a table of numbers, got {_describe(table)}"
         ) from None
@@ -290,10 +290,12 @@ def missing(value: Any) -> bool:
 def _describe(table: Any) -> str:
     if is_sparse(table):
         return "a sparse matrix of another kind"
-    plain = np.asarray(table, dtype=object) if isinstance(table, list | tuple) else table
-    entries = np.asarray(plain, dtype=object)
+    try:
+        entries = np.asarray(table, dtype=object)
+    except Exception:  # no table at all
+        return checks.shown(table)
     if not entries.size or all(map(is_number, entries.flat)):
-        return f"{checks.shown(table)}"
+        return checks.shown(table)
     place = np.unravel_index(_odd(entries.ravel()), entries.shape)
     where = f" in row {place[0]}, column {place[1]}" if len(place) == 2 else ""
     return f"{checks.shown(entries[place])}{where}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -100,7 +99,7 @@ class Dataset:
             self._set(**{flag: checks.flag(flag, getattr(self, flag))})
         if not (self.task is None or (isinstance(self.task, str) and self.task == "")):
             checks.choice("task", self.task, TASKS)
-        if self.names is not None and not isinstance(self.names, Iterable):
+        if isinstance(self.names, str) or not (self.names is None or np.iterable(self.names)):
             raise ValueError(f"`names` must be the columns' names, got {checks.shown(self.names)}")
         self._set(names=None if self.names is None else tuple(map(str, self.names)))
         columns.check_distinct("names", self.names or ())
@@ -110,8 +109,9 @@ class Dataset:
             one_hot = tidying.column_list("one_hot", one_hot)
         if self.y is None:
             raise ValueError("`y` must be targets, or the name of a column of `X`, got None")
-        if isinstance(self.y, str) or (columns.is_frame(self.X) and np.ndim(self.y) == 0):
-            self._take_column(str(self.y))
+        alone = columns.is_frame(self.X) and checks.array("y", self.y).ndim == 0
+        if isinstance(self.y, str) or alone:
+            self._take_column(checks.written(self.y))
         if self.target in drop:
             raise ValueError(f"`drop` names the target, {self.target!r}")
         label = self.target and repr(self.target)

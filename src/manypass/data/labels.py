@@ -26,7 +26,9 @@ def read(y: Any, y_test: Any, label: str | None, task: str, positive: Any) -> Ta
             f"`positive` must be a label, a text or a number, got {checks.shown(positive)}"
         )
     if positive is not None and task == "regression":
-        raise ValueError(f"`positive` = {positive!r} names a class, but `task` is 'regression'")
+        raise ValueError(
+            f"`positive` = {checks.shown(positive)} names a class, but `task` is 'regression'"
+        )
     remark = ""
     parts = [_plain(name, v, label) for name, v in (("y", y), ("y_test", y_test)) if v is not None]
     if positive is not None:
@@ -92,11 +94,7 @@ def _plain(argument: str, values: Any, label: str | None) -> Any:
     columns.check_mask(argument, values)
     if columns.is_sparse(values):
         raise ValueError(f"`{argument}` must be an array, got a sparse one: give its toarray()")
-    try:
-        plain = np.asarray(values)
-    except ValueError:  # ragged
-        told = f"`{argument}` must have one dimension, got {checks.shown(values)}"
-        raise ValueError(told) from None
+    plain = checks.array(argument, values)
     if plain.ndim == 2 and plain.shape[1] == 1:
         plain = plain[:, 0]
     if plain.dtype.kind == "b" and plain.ndim == 1:
@@ -150,7 +148,7 @@ def _known(parts: list[Any], pair: tuple[Any, Any], label: str | None) -> None:
 def _equal(values: Any, label: Any) -> Any:
     """Where the label stands; one that was typed, a text, may stand for a number or a boolean."""
     if values.dtype.kind == "O":
-        return np.array([str(v) == str(label) for v in values])
+        return np.array([str(v) == checks.written(label) for v in values])
     if isinstance(label, str):
         words = {"true": 1.0, "false": 0.0} if values.dtype.kind == "b" else {}
         try:

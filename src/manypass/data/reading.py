@@ -163,6 +163,8 @@ def from_dict(entries: dict[str, Any]) -> Dataset:
     for key in entries:
         if key not in allowed:
             raise ValueError(f"`{key}` is not a field of data: it has {', '.join(SETTINGS)}")
+    if not isinstance(entries.get("hash", ""), str):
+        raise ValueError(f"`hash` must be a text, got {checks.shown(entries['hash'])}")
     if "path" not in entries:
         if (known := ALIVE.get(entries.get("hash", ""))) is not None:
             return known
@@ -195,7 +197,8 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
     file = Path(path) if isinstance(path, str | Path) else Path()
     suffix = _suffix(file)
     if suffix is None:
-        raise ValueError(f"`{argument}` must end in {', '.join(FORMATS)}, got {str(path)!r}")
+        odd = checks.shown(checks.written(path))
+        raise ValueError(f"`{argument}` must end in {', '.join(FORMATS)}, got {odd}")
     if not file.is_file():
         raise ValueError(f"`{argument}`: there is {missing(file)}")
     import pandas as pd

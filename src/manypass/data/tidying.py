@@ -16,7 +16,7 @@ def column_list(argument: str, given: Any) -> tuple[str, ...]:
     try:
         entries = tuple(entries)
         if all(isinstance(v, str | int | np.integer) for v in entries):
-            return tuple(map(str, entries))
+            return tuple(map(checks.written, entries))
     except TypeError:
         pass
     raise ValueError(f"`{argument}` must be a list of columns, got {checks.shown(given)}")
@@ -72,7 +72,8 @@ def without(X: Any, X_test: Any, names: columns.Names, drop: tuple[str, ...]) ->
     for name in drop:
         if name not in known:
             raise ValueError(
-                f"`drop` must name columns of `X`, got {name!r}: it has {', '.join(held):.200}"
+                f"`drop` must name columns of `X`, got {checks.shown(name)}: "
+                f"it has {', '.join(held):.200}"
             )
     unwanted = set(drop)
     keep = [i for i, name in enumerate(held) if name not in unwanted]
@@ -106,7 +107,8 @@ def encoded(X: Any, X_test: Any, wanted: Any) -> tuple[Any, Any]:
     for name in wanted:
         if name not in held:
             raise ValueError(
-                f"`one_hot` must name columns of `X`, got {name!r}: it has {', '.join(held):.200}"
+                f"`one_hot` must name columns of `X`, got {checks.shown(name)}: "
+                f"it has {', '.join(held):.200}"
             )
     kinds = {name: _categories(name, held[name]) for name in wanted}
     return _indicators("X", X, kinds), None if X_test is None else _indicators(

@@ -33,7 +33,7 @@ def table(name: str, given: Any) -> Table:
 
 def is_table(value: Any) -> bool:
     """Whether a value is meant as one, though it may be none."""
-    return bool(isinstance(value, list | tuple) or np.ndim(value))
+    return bool(isinstance(value, list | tuple) or getattr(value, "ndim", 0))
 
 
 def plain(value: Any) -> Any:

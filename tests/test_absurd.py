@@ -1,6 +1,7 @@
 """Absurd values of every argument: one line that names the argument, no other kind of error."""
 
 import datetime
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ from manypass import schedules
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
 UNITS = mp.Start(R=[[0.1, 0], [0, 0.1]], Q=[[0.25, 0], [0, 0.25]])
 LAYERED = mp.Problem(mp.Teacher(2.0, hidden=2), mp.Committee(2), rate=1.0, start=UNITS)
+with ThreadPoolExecutor(1) as executor:
+    SWEPT = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0], decay=[0.1, 0.2]), executor=executor)
 X = np.random.default_rng(0).standard_normal((30, 3))
 OWN = PROBLEM.replace(data=mp.Dataset(X, X[:, 0] + X[:, 1] ** 2), decay=0.0)
 
@@ -117,6 +120,17 @@ TAKES = {  # a name, the call with one argument, the argument
     "Start.of(result)": (mp.Start.of, "result"),
     "inputs_of(X)": (lambda v: mp.inputs_of(v, [1.0, 2.0]), "X"),
     "inputs_of(y)": (lambda v: mp.inputs_of(X, v), "y"),
+    "best(progress)": (lambda v: mp.best(PROBLEM, "rate", progress=v), "progress"),
+    "sweep(progress)": (lambda v: mp.sweep(mp.Grid(PROBLEM, n=[1]), progress=v), "progress"),
+    "moments(power)": (PROBLEM.data.moments, "power"),
+    "problem_of(data)": (lambda v: mp.problem_of(mp.solve(PROBLEM, [1.0]), v), "data"),
+    "specialization(draws)": (lambda v: mp.specialization(LAYERED, [1.0], draws=v), "draws"),
+    "plot.activations(bins)": (
+        lambda v: mp.plot.activations(mp.activations(PROBLEM, 1.0, samples=9), bins=v),
+        "bins",
+    ),
+    "plot.heatmap(y)": (lambda v: mp.plot.heatmap(SWEPT, y=v), "y"),
+    "save(path)": (lambda v: mp.save(mp.solve(PROBLEM, [1.0]), v), "path"),
     "best(over)": (lambda v: mp.best(PROBLEM, v), "over"),
     **{
         f"best({name})": (lambda v, n=name: mp.best(PROBLEM, "schedule", **{"at": 2.0, n: v}), name)
@@ -177,3 +191,16 @@ def test_what_is_swept_is_a_list(name, values):
 def test_what_cannot_be_written_is_named_by_its_kind():
     with pytest.raises(ValueError, match=r"`alpha` must be .*, got a int that cannot be written"):
         mp.Teacher(alpha=10**5000)
+
+
+@pytest.mark.parametrize("value", [None, 0, 1, "no", [], np.array([]), pd.NA, dict, Hostile()])
+def test_progress_is_a_truth_or_a_function(value):
+    with pytest.raises(ValueError, match="^`progress` must be True, False or a function, got "):
+        mp.solve(PROBLEM, [1.0], progress=value)
+
+
+def test_the_density_of_a_spectrum_is_nought_beyond_its_edges():
+    assert mp.spectrum.density(2.0, [-1e308, 0.0, 1e308]).tolist() == [0, 0, 0]
+    for odd in (np.nan, [np.inf], "x"):
+        with pytest.raises(ValueError, match="^`h` must be "):
+            mp.spectrum.density(2.0, odd)

@@ -453,6 +453,21 @@ def test_a_variable_that_no_file_holds_is_named(tmp_path, kind, value):
     assert mp.load(tmp_path / f"x.{kind}").mine.item() == "text"
 
 
+@pytest.mark.parametrize("kind", ["nc", "csv"])
+@pytest.mark.parametrize("changes", [{"\udc80": 1.0}, {"": 1.0}, {"mine": "\udc80"}])
+def test_texts_that_no_file_holds_are_one_line(tmp_path, kind, changes):
+    found = mp.solve(PROBLEM, [1.0])
+    found = found.assign({k: v for k, v in changes.items() if v == 1.0})
+    found = found.assign_attrs({k: v for k, v in changes.items() if v != 1.0})
+    if (kind, *changes) in (("csv", ""), ("csv", "mine")):  # it can
+        mp.save(found, tmp_path / "x.csv")
+        return
+    with pytest.raises(ValueError, match=rf"^`result` cannot be written as \.{kind}: ") as told:
+        mp.save(found, tmp_path / f"x.{kind}")
+    assert "\n" not in str(told.value)
+    assert not list(tmp_path.iterdir())
+
+
 def rarely(x, target):
     return target - x if np.random.random() > 1e-9 else 0.0  # noqa: NPY002
 

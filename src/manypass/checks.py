@@ -94,6 +94,13 @@ def flag(name: str, value: Any) -> bool:
     return value
 
 
+def progress(value: Any) -> Any:
+    """Return `value` if it is a bool or a function to be told."""
+    if isinstance(value, type) or not (isinstance(bare(value), bool) or callable(value)):
+        raise ValueError(f"`progress` must be True, False or a function, got {shown(value)}")
+    return value
+
+
 def seed(name: str, value: Any) -> int:
     """Return `value` if it can be a seed; for None a fresh one, to be told in the result."""
     return secrets.randbits(53) if value is None else count(name, value, 0, 2**63 - 1)

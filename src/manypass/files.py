@@ -43,7 +43,7 @@ def suffix(path: Any, allowed: Sequence[str]) -> str:
         raise ValueError(f"`path` must be the name of a file, got {checks.shown(path)}")
     ending = Path(path).suffix.lower()
     if ending not in allowed:
-        raise ValueError(f"`path` must end in {', '.join(allowed)}, got {str(path)!r}")
+        raise ValueError(f"`path` must end in {', '.join(allowed)}, got {checks.shown(str(path))}")
     return ending
 
 

@@ -61,7 +61,9 @@ def heatmap(
     names = [str(dim) for dim in values.dims]
     x, y = names[0] if x is None else x, names[1] if y is None else y
     if not (isinstance(x, str) and isinstance(y, str) and {x, y} == {*names}):
-        raise ValueError(f"`x` and `y` must be {' and '.join(names)}, got {checks.shown(x)}, {y!r}")
+        raise ValueError(
+            f"`x` and `y` must be {' and '.join(names)}, got {checks.shown(x)}, {checks.shown(y)}"
+        )
     ax = _axes(ax)
     shown = values.transpose(y, x)
     image = ax.pcolormesh(_edges(values[x]), _edges(values[y]), shown)

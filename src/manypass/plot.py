@@ -158,8 +158,7 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
         isinstance(r, xr.Dataset) and "x" in r and "target" in r for r in results
     ):
         raise ValueError("`results` must be datasets from activations()")
-    if not isinstance(bins, int) or bins < 2:
-        raise ValueError(f"`bins` must be a whole number from 2, got {checks.shown(bins)}")
+    bins = checks.count("bins", bins, 2, 10**5)
     if not all(np.isfinite(result.x).all() for result in results):
         raise ValueError("`results` has diverged: there is no distribution to draw")
     ax = axes_of(ax)

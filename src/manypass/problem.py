@@ -110,7 +110,7 @@ class Teacher:
 
     def moments(self, power: float = 1.0) -> tuple[float, float]:
         """⟨yỹ⟩/⟨y²⟩ and ⟨ỹ²⟩ for inputs of another ⟨y²⟩ than 1."""
-        total = power + self.noise**2
+        total = checks.number("power", power, 1e-300, 1e300) + self.noise**2
         return (
             (math.sqrt(2 / (math.pi * total)), 1.0)
             if self.task == "classification"

@@ -131,6 +131,8 @@ def problem_of(result: xr.Dataset | xr.DataArray, data: Dataset | None = None) -
     """
     entry = _problem_entry(result)
     if data is not None:
+        if not isinstance(data, Dataset):
+            raise ValueError(f"`data` must be a Dataset, got {checks.shown(data)}")
         entry["data"] = matching(data, entry["data"])
     return Problem.from_dict(entry)
 
@@ -159,7 +161,13 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
     suffix = files.suffix(path, FORMATS)
     _check_attributes(result, suffix)
     _check_variables(result, suffix)
-    files.write(path, WRITERS[suffix](result))
+    try:
+        content = WRITERS[suffix](result)
+        content = content.encode() if isinstance(content, str) else content
+    except Exception as error:  # each library has its own, of texts that it cannot hold
+        why = " ".join(str(error).split())
+        raise ValueError(f"`result` cannot be written as {suffix}: {why:.200}") from None
+    files.write(path, content)
 
 
 def load(path: str | os.PathLike[str]) -> xr.Dataset:
@@ -224,8 +232,9 @@ def _check_variables(result: xr.Dataset, suffix: str) -> None:
                 WRITERS[suffix](xr.Dataset({name: variable}))
         except Exception:  # each library has its own
             raise ValueError(
-                f"`result` has a variable {name!r} of {variable.dtype} that a {suffix} file cannot "
-                f"hold, {checks.shown(variable.values)}: make it numbers or texts, or leave it out"
+                f"`result` has a variable {checks.shown(name)} of {variable.dtype} that a {suffix} "
+                f"file cannot hold, {checks.shown(variable.values)}: make it "
+                f"numbers or texts, or leave it out"
             ) from None
 
 

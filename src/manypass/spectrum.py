@@ -79,7 +79,8 @@ def _marchenko_pastur(alpha: float) -> Spectrum:
 
 def edges(alpha: float) -> tuple[float, float]:
     """h± = (1 ± 1/√α)², where the Marchenko–Pastur density begins and ends."""
-    root = math.sqrt(checks.number("alpha", alpha, 1e-6, 1e6))
+    alpha = checks.number("alpha", alpha, 1e-6, 1e6)
+    root = math.sqrt(alpha)
     # h₋ without cancellation
     return ((alpha - 1) / (root * (root + 1))) ** 2, (1 + 1 / root) ** 2
 
@@ -95,10 +96,13 @@ def density(alpha: float, h: Array) -> Array:
     >>> round(float(mp.spectrum.density(4.0, h).sum() * (h[1] - h[0])), 4)
     1.0
     """
-    low, high = edges(alpha)
+    alpha, (low, high) = float(alpha), edges(alpha)
     h = checks.reals("h", h)
+    if not np.isfinite(h).all():
+        raise ValueError(f"`h` must be finite numbers, got {checks.shown(h)}")
+    h = np.clip(h, low, high)  # beyond the edges it is nought
     inside = np.maximum((high - h) * (h - low), 0.0)
-    return np.asarray(alpha / (2 * np.pi) * np.sqrt(inside) / h)
+    return np.asarray(alpha / (2 * np.pi) * np.sqrt(inside) / np.where(inside > 0, h, 1.0))
 
 
 def empirical(eigenvalues: Any) -> Spectrum:

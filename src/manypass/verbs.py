@@ -87,7 +87,8 @@ def solve(
     t = checks.increasing("times", times, results.LATEST)
     two_time = checks.flag("two_time", two_time)
     asked = _asked(problem, chosen)
-    found = chosen.solve(asked, t, two_time=two_time, progress=progress)
+    told = checks.progress(progress)
+    found = chosen.solve(asked, t, two_time=two_time, progress=told)
     return found if asked is problem else found.assign_attrs(results.attributes(problem))
 
 

@@ -82,13 +82,13 @@ def specialization(
         raise ValueError(f"`alpha` must be a number or some, got {checks.shown(alpha)}")
     starts, chosen = [problem.start], verbs.named(method)
     rng = np.random.default_rng(checks.seed("seed", seed))
+    draws = checks.count("draws", draws, 1, 10**4)
     if n is not None:
         n = checks.count("n", n, sum(net.units), 10**9)
         if getattr(chosen, "n", n) != n:
             raise ValueError(
                 f"`n` = {n} is not that of `method` Simulation(n={chosen.n}): give one"
             )
-        draws = checks.count("draws", draws, 1, 10**4)
         starts = [random_start(net, n, rng) for _ in range(draws)]
     elif (why := alike(net)) is not None:
         raise ValueError(f"{why}: `n` gives starts of networks of a finite size")

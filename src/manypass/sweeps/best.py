@@ -85,6 +85,7 @@ def best(
             f"`objective` must be the name of a result such as 'Eg', got {checks.shown(objective)}"
         )
     window = checks.number("window", window, 0, results.LATEST)
+    progress = checks.flag("progress", progress)
     if not isinstance(at, str) or at != "steady":
         at = checks.number("at", at, 1e-9, results.LATEST)
     if isinstance(over, str) and over == "schedule":

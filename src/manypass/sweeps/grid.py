@@ -256,7 +256,7 @@ def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
     if any(len(step) != len(names) for step in steps):
         raise ValueError(f"`{fields}` change together: give a list of {len(names)} values each")
     plain = [tuple(map(canonical, names, map(checks.bare, step))) for step in steps]
-    if len(set(map(repr, plain))) < len(plain):
+    if len({checks.shown(step, 10**6) for step in plain}) < len(plain):
         raise ValueError(f"`{fields}` must not repeat a value")
     return plain
 

@@ -96,6 +96,7 @@ def sweep(
     if client is not None and not hasattr(client, "get_executor"):
         raise ValueError(f"`client` must be a dask.distributed.Client, got {checks.shown(client)}")
     method = verbs.named(method)  # raises if it is none
+    progress = checks.flag("progress", progress)
     points = list(grid.points(method, times, window, two_time))
     store = None if out is None else Store(files.folder("out", out) / "points")
     answers: list[Answer | str] = [MISSING] * len(points)

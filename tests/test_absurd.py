@@ -195,12 +195,19 @@ def test_what_cannot_be_written_is_named_by_its_kind():
 
 @pytest.mark.parametrize("value", [None, 0, 1, "no", [], np.array([]), pd.NA, dict, Hostile()])
 def test_progress_is_a_truth_or_a_function(value):
-    with pytest.raises(ValueError, match="^`progress` must be True, False or a function, got "):
+    with pytest.raises(ValueError, match=r"^`progress` must be True, False or a function, got "):
         mp.solve(PROBLEM, [1.0], progress=value)
 
 
 def test_the_density_of_a_spectrum_is_nought_beyond_its_edges():
     assert mp.spectrum.density(2.0, [-1e308, 0.0, 1e308]).tolist() == [0, 0, 0]
     for odd in (np.nan, [np.inf], "x"):
-        with pytest.raises(ValueError, match="^`h` must be "):
+        with pytest.raises(ValueError, match=r"^`h` must be "):
             mp.spectrum.density(2.0, odd)
+
+
+@pytest.mark.parametrize("out", ["a\0b", "z" * 5000, 0, b"x"])
+def test_a_folder_that_cannot_be_is_one_line(out):
+    with pytest.raises(ValueError, match=r"^`out`") as told:
+        mp.sweep(mp.Grid(PROBLEM, rate=[1.0]), out=out)
+    assert len(str(told.value)) < 600

@@ -234,6 +234,37 @@ def test_what_was_typed_is_named(line, said, capsys, monkeypatch, tmp_path):
     assert said in words
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--times=--"], "argument --times: expected one argument, got '--'"),
+        (["--out=--"], "argument --out: expected one argument, got '--'"),
+        (["--teacher-hidden", "0"], "--teacher-hidden must be a whole number from 1 to 16, got 0"),
+        (["--teacher-activation", "x"], "--teacher-activation must be one of"),
+        (["--teacher-second", "nan"], "--teacher-second must be 1 finite numbers"),
+        (["--teacher-second", "2"], "--teacher-second = (2.0,) makes a teacher of two layers"),
+        (["--rule", "committee", "--hidden", "0"], "--hidden must be a whole number"),
+        (["--target", "z" * 5000], "--target (got 'zzz"),
+    ],
+)
+def test_the_flag_that_was_typed_is_the_one_that_is_named(words, said, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["solve", "--alpha", "1", "--rate", "1", *words])
+    told = capsys.readouterr().err
+    assert end.value.code == 2
+    assert told.startswith(f"manypass: {said}")
+    assert told.count("\n") == 1
+    assert len(told) < 500
+
+
+def test_the_command_line_warns_of_rules_of_margins_too(tmp_path, capsys):
+    rows = "".join(f"{i % 5},{i % 3 - 1},{i % 7 - 3.5}\n" for i in range(35))
+    (tmp_path / "x.csv").write_text(f"a,b,y\n{rows}")
+    words = ["--target", "y", "--rule", "logistic", "--rate", "0.1", "--times", "1"]
+    main(["solve", "--data", f"{tmp_path / 'x.csv'}", *words, "--n", "2", "--samples", "2"])
+    assert "manypass: --rule Logistic() is one of margins" in capsys.readouterr().err
+
+
 def test_what_is_allowed_is_all_told():
     with pytest.raises(
         ValueError, match=r"`alpha` must be a number from 1e-06 to 1e.06 or inf, got"

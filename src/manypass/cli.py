@@ -71,6 +71,8 @@ def _joined(argv: Sequence[str]) -> list[str]:
     for word in argv:
         if re.match(r"-[\d.]", word) and words and re.fullmatch(r"--[\w-]+", words[-1]):
             words[-1] += f"={word}"
+        elif re.fullmatch(r"--[\w-]+=--", word):  # argparse would make an empty list of it
+            fail(f"argument {word[:-3]}: expected one argument, got '--'")
         else:
             words.append(word)
     return words

@@ -49,16 +49,16 @@ def suffix(path: Any, allowed: Sequence[str]) -> str:
 
 def folder(argument: str, path: Any) -> Path:
     """Make a folder if it is not there yet."""
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
         raise ValueError(f"`{argument}` must be the name of a folder, got {checks.shown(path)}")
-    made = Path(path)
-    if made.is_file():
-        raise ValueError(f"`{argument}` must be a folder, got the file {str(path)!r}")
+    made, name = Path(path), checks.shown(str(path), 300)
     try:
+        if made.is_file():
+            raise ValueError(f"`{argument}` must be a folder, got the file {name}")
         made.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or error
-        raise ValueError(f"`{argument}`: no folder {str(path)!r} can be made: {reason}") from None
+        raise ValueError(f"`{argument}`: no folder {name} can be made: {reason}") from None
     return made
 
 

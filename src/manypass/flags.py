@@ -58,7 +58,8 @@ SETTINGS = {
 
 def fail(message: str, code: int = 2) -> NoReturn:
     """Say on one line of stderr what is wrong and exit."""
-    print(f"manypass: {' '.join(message.split())}", file=sys.stderr)
+    short = re.sub(r"(\S{300})\S+", r"\1...", message)  # a value of pages
+    print(f"manypass: {' '.join(short.split())}", file=sys.stderr)
     raise SystemExit(code)
 
 
@@ -362,6 +363,7 @@ def make_problem(entries: dict[str, Any]) -> Problem:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
+        warnings.filterwarnings("default", "`rule`", UserWarning)  # which is not of the data
         return Problem.from_dict(entries)
 
 

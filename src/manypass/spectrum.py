@@ -96,13 +96,13 @@ def density(alpha: float, h: Array) -> Array:
     >>> round(float(mp.spectrum.density(4.0, h).sum() * (h[1] - h[0])), 4)
     1.0
     """
-    alpha, (low, high) = float(alpha), edges(alpha)
+    low, high = edges(alpha)
     h = checks.reals("h", h)
     if not np.isfinite(h).all():
         raise ValueError(f"`h` must be finite numbers, got {checks.shown(h)}")
     h = np.clip(h, low, high)  # beyond the edges it is nought
     inside = np.maximum((high - h) * (h - low), 0.0)
-    return np.asarray(alpha / (2 * np.pi) * np.sqrt(inside) / np.where(inside > 0, h, 1.0))
+    return np.asarray(float(alpha) / (2 * np.pi) * np.sqrt(inside) / np.where(inside > 0, h, 1.0))
 
 
 def empirical(eigenvalues: Any) -> Spectrum:

@@ -284,6 +284,21 @@ def test_what_is_allowed_is_all_told():
             "data = { alpha = 1 }\n[sweep]\ndecay = { from = 1, to = inf, count = 2 }",
             "`decay` needs finite numbers",
         ),
+        *(
+            (
+                f"data = {{ alpha = 1 }}\n[sweep]\ndecay = {{ {given} }}",
+                "`decay` needs finite numbers",
+            )
+            for given in (
+                f"from = {10**400}, to = 1, count = 2",
+                f"from = 1, to = {10**400}, count = 2",
+                "from = 1, to = 2, count = true",
+            )
+        ),
+        (
+            "data = { alpha = 1 }\n[sweep]\nrule = { from = 1, to = 2, count = 2 }",
+            "`rule` must be a list",
+        ),
     ],
 )
 def test_odd_plans_are_one_line(tmp_path, capsys, plan, said):

@@ -26,7 +26,8 @@ class Rule:
     Parameters
     ----------
     force : callable
-        F(x, ỹ), of an activation x and a target ỹ (numbers or numpy arrays).
+        F(x, ỹ), of an activation x and a target ỹ (numbers or numpy arrays). One that draws random
+        numbers is refused: no `seed` would give them again.
     slope : callable, optional
         dF/dx; by default a central difference, good to nine digits or so. One that is given is
         compared with differences at some activations, and refused if it is of another force.

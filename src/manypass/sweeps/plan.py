@@ -17,6 +17,7 @@ from manypass.problem import TEACHER_FIELDS
 from manypass.sweeps.grid import Grid, refuse_unknown
 
 SCALES = ("linear", "log")
+LARGEST = 1e300  # of a range: an integer of a file may be none of the floats
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,8 @@ def _values(name: str, entry: Any) -> list[Any]:
             raise ValueError(f"`{name}` must have at least one value, got []")
         convert = {"rule": rules.from_dict, "method": _method}.get(name, lambda value: value)
         return [convert(value) for value in entry]
+    if name in ("rule", "method"):
+        raise ValueError(f"`{name}` must be a list, got {checks.shown(entry)}")
     if not isinstance(entry, dict) or not {"from", "to", "count"} <= set(entry):
         raise ValueError(
             f"`{name}` must be a list or {{ from = ..., to = ..., count = ... }}, "
@@ -108,11 +111,12 @@ def _values(name: str, entry: Any) -> list[Any]:
     if unknown or scale not in SCALES:
         raise ValueError(f"`{name}` has from, to, count and scale = 'linear' or 'log': {entry!r}")
     first, last, count = entry["from"], entry["to"], entry["count"]
-    numbers = all(checks.is_real(x) and math.isfinite(x) for x in (first, last))
-    if not numbers or not isinstance(count, int) or not 1 <= count <= MOST_TIMES:
+    numbers = all(checks.is_real(x) and abs(x) <= LARGEST for x in (first, last))
+    whole = isinstance(count, int) and not isinstance(count, bool)
+    if not numbers or not whole or not 1 <= count <= MOST_TIMES:
         raise ValueError(
             f"`{name}` needs finite numbers from and to, and a whole count up to {MOST_TIMES}: "
-            f"{entry!r}"
+            f"{checks.shown(entry, 200)}"
         )
     if scale == "log" and min(first, last) <= 0:
         raise ValueError(f"`{name}` needs from and to above 0 on a log scale: {entry!r}")

@@ -257,6 +257,18 @@ def test_the_flag_that_was_typed_is_the_one_that_is_named(words, said, capsys):
     assert len(told) < 500
 
 
+@pytest.mark.parametrize("command", ["solve", "steady", "advise"])
+def test_data_are_not_written_over(tmp_path, capsys, command):
+    text = "a,b,y\n" + "".join(f"{i % 5},{i % 3 - 1},{i % 7 - 3}\n" for i in range(35))
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    words = ["--data", f"{path}", "--target", "y", "--task", "regression", "--rate", "0.1"]
+    with pytest.raises(SystemExit):
+        main([command, *words, "--out", f"{tmp_path}/../{tmp_path.name}/x.csv"])
+    assert "is a file of the data, which would be lost" in capsys.readouterr().err
+    assert path.read_text() == text
+
+
 def test_the_command_line_warns_of_rules_of_margins_too(tmp_path, capsys):
     rows = "".join(f"{i % 5},{i % 3 - 1},{i % 7 - 3.5}\n" for i in range(35))
     (tmp_path / "x.csv").write_text(f"a,b,y\n{rows}")

@@ -57,6 +57,7 @@ def run_solve(arguments: argparse.Namespace) -> None:
     if arguments.show_rate is not None and not arguments.plot:
         raise ValueError("--show-rate is for a picture: add --plot x.png")
     problem = read_problem(arguments)
+    spare_data(arguments.out, problem)
     given = getattr(problem.data, "p", None)  # a Dataset: a pass over it takes alpha
     usual = f"0:{5 * problem.data.alpha:.6g}:161" if given else "0:8:161"
     times = read_times(usual if arguments.times is None else arguments.times)
@@ -97,6 +98,16 @@ def check_drawing(picture: str | None) -> None:
             f"MPLBACKEND = {backend!r} in the environment is no backend of matplotlib, which "
             f"does not start: unset it, or say MPLBACKEND=agg"
         ) from error
+
+
+def spare_data(out: str | None, problem: Problem) -> None:
+    """Refuse to write over the files that the data are read from."""
+    for name in ("path", "test"):
+        file = getattr(problem.data, name, None)
+        if out and file and Path(out).resolve() == Path(file).resolve():
+            raise ValueError(
+                f"--out {out} is a file of the data, which would be lost: name another"
+            )
 
 
 def tell_cost(problem: Problem, method: Any, until: float, looks: int) -> None:
@@ -164,6 +175,7 @@ def run_steady(arguments: argparse.Namespace) -> None:
     """Print and save the steady state."""
     check_suffix("--out", arguments.out, TABLES)
     problem = read_problem(arguments)
+    spare_data(arguments.out, problem)
     from manypass import verbs
 
     method = read_method(arguments, problem, "steady_state")
@@ -250,6 +262,7 @@ def run_advise(arguments: argparse.Namespace) -> None:
             "advise needs --data FILE and --target COLUMN: it is about examples of your own"
         )
     problem = make_problem({"rate": 1.0, **entries})
+    spare_data(arguments.out, problem)
     if "rate" not in entries:
         part = trained_on(problem, arguments.holdout, checks.seed("seed", arguments.seed))
         half = critical_rate(part) / 2

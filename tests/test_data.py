@@ -225,6 +225,7 @@ def test_critical_rate_is_where_the_exact_map_reaches_one(decay):
 
 
 @pytest.mark.parametrize("rule", [mp.Hebbian(), mp.Logistic(), mp.Huber(), mp.Perceptron()])
+@pytest.mark.filterwarnings("ignore:`rule` .* is one of margins")
 def test_bounded_forces_have_a_critical_rate_only_by_their_decay(rule):
     problem = mp.Problem(TINY, rule, rate=0.1, sequence="reshuffled")
     assert mp.critical_rate(problem) == np.inf
@@ -242,6 +243,7 @@ def test_bounded_forces_have_a_critical_rate_only_by_their_decay(rule):
         assert bool(Q[-1] > 1e3 * Q[599]) is grows
 
 
+@pytest.mark.filterwarnings("ignore:`rule` .* is one of margins")
 def test_rules_without_a_critical_rate_say_so():
     problem = mp.Problem(TINY, mp.Adatron(), rate=0.1)
     with pytest.raises(

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manypass import checks
-
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -39,6 +37,8 @@ def write(path: str | os.PathLike[str], content: bytes | str) -> None:
 
 def suffix(path: Any, allowed: Sequence[str]) -> str:
     """Return the ending of a file's name if it is one of those that are allowed."""
+    from manypass import checks  # and with it numpy, which --help need not wait for
+
     if not isinstance(path, str | os.PathLike) or "\0" in str(path):
         raise ValueError(f"`path` must be the name of a file, got {checks.shown(path)}")
     ending = Path(path).suffix.lower()
@@ -49,6 +49,8 @@ def suffix(path: Any, allowed: Sequence[str]) -> str:
 
 def folder(argument: str, path: Any) -> Path:
     """Make a folder if it is not there yet."""
+    from manypass import checks
+
     if not isinstance(path, str | os.PathLike) or "\0" in str(path):
         raise ValueError(f"`{argument}` must be the name of a folder, got {checks.shown(path)}")
     made, name = Path(path), checks.shown(str(path), 300)

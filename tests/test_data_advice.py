@@ -246,6 +246,7 @@ def test_no_advice_is_worse_than_the_start():
     assert found.F2_test.sel(advice="all") == found.F2_test[:6].min()
 
 
+@pytest.mark.filterwarnings("ignore:`rule` .* is one of margins")
 def test_bad_problems():
     data = data_set("diabetes")
     with pytest.raises(ValueError, match="`problem` must be on-line Adaline"):

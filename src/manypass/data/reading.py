@@ -269,15 +269,19 @@ class _OptionError(ValueError):
 
 def _text_options(file: Path, target: str, style: Style) -> dict[str, Any]:
     sep, encoding, decimal = style["sep"], style["encoding"], style["decimal"]
-    found = SEPARATORS[str(_suffix(file))] if sep is None else TYPED.get(sep, sep)
-    if not isinstance(found, str) or (len(found) != 1 and found != r"\s+"):
-        raise _OptionError(rf"`sep` must be one character, 'tab' or '\s+', got {sep!r:.40}")
+    found: Any = SEPARATORS[str(_suffix(file))] if sep is None else sep
+    found = TYPED.get(found, found) if isinstance(found, str) else found
+    alone = isinstance(found, str) and found.isascii() and (len(found) == 1 or found == r"\s+")
+    if not alone:
+        odd = checks.shown(sep)
+        raise _OptionError(rf"`sep` must be one character, 'tab' or '\s+', got {odd}")
     try:
         name = codecs.lookup("utf-8" if encoding is None else encoding).name
-    except (LookupError, TypeError):
-        raise _OptionError(f"`encoding` must be one that Python knows, got {encoding!r}") from None
-    if decimal is not None and decimal not in DECIMALS:
-        raise _OptionError(f"`decimal` must be '.' or ',', got {decimal!r:.40}")
+    except (LookupError, TypeError, ValueError):  # a text with a zero among them
+        odd = checks.shown(encoding)
+        raise _OptionError(f"`encoding` must be one that Python knows, got {odd}") from None
+    if decimal is not None and (not isinstance(decimal, str) or decimal not in DECIMALS):
+        raise _OptionError(f"`decimal` must be '.' or ',', got {checks.shown(decimal)}")
     options: dict[str, Any] = {"sep": found, "encoding": name, "decimal": decimal or "."}
     options |= _head(file, target, found, name)
     options |= {"low_memory": False}  # one type for a whole column

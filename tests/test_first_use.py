@@ -242,7 +242,7 @@ def test_what_was_typed_is_named(line, said, capsys, monkeypatch, tmp_path):
         (["--teacher-hidden", "0"], "--teacher-hidden must be a whole number from 1 to 16, got 0"),
         (["--teacher-activation", "x"], "--teacher-activation must be one of"),
         (["--teacher-second", "nan"], "--teacher-second must be 1 finite numbers"),
-        (["--teacher-second", "2"], "--teacher-second = (2.0,) makes a teacher of two layers"),
+        (["--teacher-second", "2"], "--teacher-second (2.0,) is for two layers"),
         (["--rule", "committee", "--hidden", "0"], "--hidden must be a whole number"),
         (["--target", "z" * 5000], "--target (got 'zzz"),
     ],

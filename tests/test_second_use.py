@@ -568,3 +568,78 @@ def test_a_start_is_one_point_of_a_sweep():
     with pytest.raises(ValueError, match="`result` must be one point of a sweep, not along rate"):
         mp.Start.of(found)
     assert mp.Start.of(found.isel(rate=0)).Q > 0
+
+
+GAIN = 2.0
+GAINS = np.array([2.0])
+
+
+def test_a_force_has_the_values_around_it_that_hold_when_it_is_used(monkeypatch):
+    """Compiled, a function keeps what it found: R was that of the first value for ever."""
+
+    def first(x, y):
+        return GAIN * (y - x)
+
+    def second(x, y):
+        return GAINS[0] * (y - x)
+
+    amount = 2.0
+
+    def third(x, y):
+        return amount * (y - x)
+
+    for method in (mp.Simulation(n=30, samples=3), mp.DMFT(dt=0.2, samples=2_000)):
+
+        def R(force, method=method):
+            problem = mp.Problem(mp.Teacher(1.2), mp.Rule(force), rate=1.0, decay=0.1)
+            return float(mp.solve(problem, [1.0], method).R[0])
+
+        monkeypatch.setitem(globals(), "GAIN", 2.0)
+        GAINS[0] = amount = 2.0
+        before = [R(force) for force in (first, second, third)]
+        monkeypatch.setitem(globals(), "GAIN", 0.1)
+        GAINS[0] = amount = 0.1
+        after = [R(force) for force in (first, second, third)]
+        assert before == [R(lambda x, y: 2.0 * (y - x))] * 3
+        assert after == [R(lambda x, y: 0.1 * (y - x))] * 3
+
+
+def test_a_force_by_numpys_where_is_one_that_jumps():
+    def hinge(x, y):
+        return np.where(y * x < 0.5, y, 0.0)
+
+    problem = mp.Problem(mp.Teacher(1.2), mp.Rule(hinge), rate=1.0, decay=0.1)
+    known = problem.replace(rule=mp.Perceptron(kappa=0.5))
+    for method in (mp.Simulation(n=30, samples=3), mp.DMFT(dt=0.2, samples=2_000)):
+        found, same = (mp.solve(p, [1.0], method) for p in (problem, known))
+        np.testing.assert_allclose(found.R, same.R, rtol=1e-12)
+
+
+def test_a_force_that_raises_is_named():
+    def careful(x, y):
+        if abs(x) > 1:
+            raise RuntimeError("too large")
+        return y - x
+
+    problem = mp.Problem(mp.Teacher(1.2), mp.Rule(careful), rate=1.0)
+    with pytest.raises(ValueError, match=r"`force` of Rule\(force=careful\) fails .*too large"):
+        mp.solve(problem, [1.0], mp.Simulation(n=30, samples=3))
+
+
+def test_a_damaged_netcdf_file_is_told_before_hdf5_looks_for_its_end(tmp_path):
+    found = mp.solve(mp.Problem(mp.Teacher(1.2), "adaline", rate=1.0), [1, 2, 4])
+    path = tmp_path / "result.nc"
+    mp.save(found, path)
+    content = path.read_bytes()
+    path.write_bytes(content[:1000] + bytes(200) + content[1200:])
+    with pytest.raises(ValueError, match=r"`path` .*result\.nc.* is damaged"):
+        mp.load(path)
+    found.to_netcdf(path, engine="h5netcdf")  # of others: no seal, and none is needed
+    assert mp.load(path).identical(found)
+
+
+def test_rules_of_a_grid_that_are_called_alike_are_told():
+    problem = mp.Problem(mp.Teacher(1.2), "adaline", rate=1.0)
+    rules = [mp.Rule(f) for f in (lambda x, y: y - x, lambda x, y: 0.1 * (y - x))]
+    with pytest.raises(ValueError, match="`rule` must not repeat a value; two functions are call"):
+        mp.Grid(problem, rule=rules)

@@ -188,6 +188,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
         raise ValueError(f"`path` {str(path)!r} is a folder, not a file of a result")
     try:
         if suffix == ".nc":
+            files.check_seal(path)
             result = xr.load_dataset(path, engine="h5netcdf")
         else:
             text = Path(path).read_text(encoding="utf-8")

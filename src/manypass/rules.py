@@ -105,6 +105,8 @@ class Rule:
 
     def changed(self, **changes: float) -> Rule:
         """Return the rule with some parameters changed."""
+        for name in changes:
+            checks.choice("changes", name, self.parameters)
         return _rebuild(
             type(self), self.force_function, self.slope_function, self.parameters | changes
         )
@@ -152,6 +154,34 @@ class Difference:
     def __call__(self, x: Any, target: Any, *parameters: float) -> Any:
         """Return the slope at (x, ỹ)."""
         return central_difference(self.force, x, target, *parameters)  # type: ignore[no-untyped-call]
+
+
+def around(function: Function) -> tuple[Any, ...]:
+    """Return what a function takes from around it; compiled, it would keep these values for ever.
+
+    Examples
+    --------
+    >>> from manypass.rules import around
+    >>> g = 2.0
+    >>> around(lambda x, y: g * (y - x))
+    (('g', 'float', 2.0),)
+    """
+    if isinstance(function, Difference):
+        return around(function.force)
+    used = inspect.getclosurevars(getattr(function, "py_func", function))
+    found = []
+    for name, value in sorted({**used.globals, **used.nonlocals}.items()):
+        kept = (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
+        found.append((name, type(value).__name__, kept if _hashable(kept) else repr(kept)))
+    return tuple(found)
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 BOUND = 1e6  # no parameter of a rule is sensibly larger; keeps every power of it finite

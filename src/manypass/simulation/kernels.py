@@ -12,11 +12,11 @@ import numpy as np
 from manypass.compiling import FAST, njit  # before numba: it tells what numba cannot read
 
 # isort: split
-from numba import cfunc, config, float64
+from numba import cfunc, config, float64, types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from manypass import rules
-from manypass.rules import Difference, Rule, central_difference
+from manypass.rules import Difference, Rule, around, central_difference
 
 FINE, DIVERGED, NOT_A_NUMBER = 0, 1, 2
 
@@ -190,8 +190,8 @@ def compiled_rule(rule: Rule) -> tuple[tuple[float, ...], Any]:
     A tuple that begins with a pointer would make numba warn at every call, from every thread.
     """
     _checked(rule, "force", rule.force, rule.force_function)
-    parameters = tuple(rule.parameters.values())
-    return parameters, _pointer(rule.force_function, len(parameters))
+    parameters, function = tuple(rule.parameters.values()), rule.force_function
+    return parameters, _pointer(function, len(parameters), around(function))
 
 
 def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any]) -> Any:
@@ -203,11 +203,12 @@ def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any])
         ) from None
     if not np.isfinite(value):
         raise ValueError(f"`{name}` of {rule!r} is {value} at x = 0.25, target = 1.0")
-    return _compiled(name, function, len(rule.parameters))
+    return _compiled(name, function, len(rule.parameters), around(function))
 
 
 @lru_cache(maxsize=64)
-def _compiled(name: str, function: Callable[..., Any], count: int) -> Any:
+def _compiled(name: str, function: Callable[..., Any], count: int, taken: Any) -> Any:
+    """Compile a function for what it takes from around it now."""
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise ValueError("NUMBA_DISABLE_JIT is set: simulations and DMFT need the compiler")
     # What a user's force does may change without its text, and then it must be compiled again.
@@ -222,22 +223,37 @@ def _compiled(name: str, function: Callable[..., Any], count: int) -> Any:
             f"`{name}` {function.__qualname__} ({place or _place(function)}) cannot be compiled, "
             f"it must be a plain numeric function of (x, target): {' '.join(lines[:3])[:300]}"
         ) from None
+    returned = compiled.nopython_signatures[0].return_type
+    if isinstance(returned, types.Array) and returned.ndim == 0:  # of np.where and the like
+        return njit(**FAST)(_called("F({}).item()", compiled, count))
+    if not isinstance(returned, types.Integer | types.Float | types.Boolean):
+        raise ValueError(
+            f"`{name}` {function.__qualname__} ({_place(function)}) must return a real number "
+            f"for numbers (x, target), got {returned}"
+        )
     return compiled
 
 
 @lru_cache(maxsize=64)
-def _pointer(function: Callable[..., Any], count: int) -> Any:
+def _pointer(function: Callable[..., Any], count: int, taken: Any) -> Any:
     signature = float64(*(float64,) * (2 + count))
-    return cfunc(signature, error_model="numpy")(_plain(function, count))
+    compiled = _compiled("force", function, count, taken)
+    return cfunc(signature, error_model="numpy")(compiled.py_func)
 
 
 def _plain(function: Callable[..., Any], count: int) -> Callable[..., Any]:
     """Return a function that numba can compile: of a fixed number of arguments."""
     if not isinstance(function, Difference):
         return getattr(function, "py_func", function)
-    scope = {"F": _compiled("force", function.force, count), "difference": DIFFERENCE}
+    force = _compiled("force", function.force, count, around(function.force))
+    return _called("difference(F, {})", force, count)
+
+
+def _called(how: str, force: Any, count: int) -> Callable[..., Any]:
+    """Return a function of x, y and parameters that calls a compiled one."""
     names = ", ".join(("x", "y", *(f"p{i}" for i in range(count))))
-    made: Callable[..., Any] = eval(f"lambda {names}: difference(F, {names})", scope)
+    scope = {"F": force, "difference": DIFFERENCE}
+    made: Callable[..., Any] = eval(f"lambda {names}: {how.format(names)}", scope)
     return made
 
 

@@ -17,6 +17,7 @@ from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Average, Measured, Progress, cores, in_order, shown
 from manypass.problem import SEQUENCES, Problem
+from manypass.rules import Rule
 from manypass.simulation import coarse, kernels, settling
 from manypass.simulation.examples import held, how_many
 from manypass.simulation.given import GivenSample, given_examples, table
@@ -294,8 +295,14 @@ class Simulation:
     def _samples(self, problem: Problem, sample: Any, snapshots: int) -> Iterator[Measured]:
         """Networks one by one, each with an axis of length one in front, several threads ahead."""
         seeds = (np.random.SeedSequence(self.seed, spawn_key=(i,)) for i in range(self.samples))
-        for values in in_order(sample, seeds, self._threads(problem, snapshots)):
-            yield {name: np.asarray(value)[None] for name, value in values.items()}
+        try:
+            for values in in_order(sample, seeds, self._threads(problem, snapshots)):
+                yield {name: np.asarray(value)[None] for name, value in values.items()}
+        except (ArithmeticError, AssertionError, LookupError, RuntimeError) as error:
+            if type(problem.rule) is not Rule:
+                raise
+            what = f"{type(error).__name__}: {error}"  # raised by the user's own compiled lines
+            raise ValueError(f"`force` of {problem.rule!r} fails on an example: {what}") from None
 
     def _waves(
         self, problem: Problem, read: Callable[[Any], Measured], samples: int | None = None

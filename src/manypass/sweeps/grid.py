@@ -256,8 +256,14 @@ def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
     if any(len(step) != len(names) for step in steps):
         raise ValueError(f"`{fields}` change together: give a list of {len(names)} values each")
     plain = [tuple(map(canonical, names, map(checks.bare, step))) for step in steps]
-    if len({checks.shown(step, 10**6) for step in plain}) < len(plain):
-        raise ValueError(f"`{fields}` must not repeat a value")
+    seen: dict[str, tuple[Any, ...]] = {}
+    for step in plain:
+        called = checks.shown(step, 10**6)
+        if called in seen:
+            alike = bool(seen[called] != step)
+            why = f"; two functions are called {called:.60}: give them names by def" * alike
+            raise ValueError(f"`{fields}` must not repeat a value{why}")
+        seen[called] = step
     return plain
 
 

@@ -110,8 +110,11 @@ def shuffle(order, seed, first, start):  # type: ignore[no-untyped-def]
 
 
 @lru_cache(maxsize=64)
-def device_force(function: Any, count: int, real: Any) -> Any:
-    """Return a rule's force for the card, called as force(x, target, parameters)."""
+def device_force(function: Any, count: int, real: Any, taken: Any = ()) -> Any:
+    """Return a rule's force for the card, called as force(x, target, parameters).
+
+    `taken` is what it takes from around it, `rules.around`: with other values it is another one.
+    """
     plain = cuda.jit(device=True)(getattr(function, "py_func", function))
     if not SIMULATED:
         number = from_dtype(np.dtype(real))

@@ -15,6 +15,7 @@ from manypass.data.dataset import Dataset
 from manypass.ensemble import Measured
 from manypass.observables import generalization_error
 from manypass.problem import Problem
+from manypass.rules import around
 from manypass.simulation import settling
 from manypass.simulation.cuda import kernels
 from manypass.simulation.cuda.kernels import FINE, NOT_A_NUMBER, WARPS
@@ -123,7 +124,8 @@ class Networks:
         """Compile the force."""
         rule = self.problem.rule
         self.parameters = tuple(rule.parameters.values()) or (0.0,)
-        self.force = kernels.device_force(rule.force_function, len(rule.parameters), self.real)
+        function, count = rule.force_function, len(rule.parameters)
+        self.force = kernels.device_force(function, count, self.real, around(function))
 
     def teach(self, p: int, width: int) -> None:
         """Draw teachers and the examples that they label."""

@@ -643,3 +643,8 @@ def test_rules_of_a_grid_that_are_called_alike_are_told():
     rules = [mp.Rule(f) for f in (lambda x, y: y - x, lambda x, y: 0.1 * (y - x))]
     with pytest.raises(ValueError, match="`rule` must not repeat a value; two functions are call"):
         mp.Grid(problem, rule=rules)
+
+
+def test_a_parameter_that_a_rule_does_not_have_is_named():
+    with pytest.raises(ValueError, match=r"`width` is no parameter of Adatron\(.*: it has kappa"):
+        mp.Adatron(kappa=1.0).changed(width=2.0)

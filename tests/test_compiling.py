@@ -144,7 +144,8 @@ def test_forces_of_the_package_are_kept_and_those_of_users_are_not(rule):
     assert isinstance(kept, compiling.Kept)
     own = mp.Rule(lambda x, y: y - x)
     assert not isinstance(kernels.compiled_force(own)._cache, compiling.Kept)
-    assert not isinstance(kernels._compiled("slope", own.slope_function, 0)._cache, compiling.Kept)
+    slope = kernels._compiled("slope", own.slope_function, 0, ())
+    assert not isinstance(slope._cache, compiling.Kept)
 
 
 def test_all_compiled_functions_are_kept_in_one_way():

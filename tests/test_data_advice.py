@@ -170,7 +170,7 @@ def test_all_critical_rates_of_an_advice_are_of_what_is_trained_on(tmp_path, cap
 @pytest.mark.parametrize("more", [["--rule", "logistic"], ["--mode", "batch"]])
 def test_the_command_looks_at_the_problem_before_its_critical_rate(tmp_path, capsys, more):
     path = tmp_path / "x.csv"
-    path.write_text("a,y\n1,2\n2,1\n3,5\n4,3\n", encoding="utf-8")
+    path.write_text("a,y\n1,1\n2,-1\n3,1\n4,-1\n", encoding="utf-8")
     with pytest.raises(SystemExit) as stop:
         main(["advise", "--data", str(path), "--target", "y", *more])
     errors = capsys.readouterr().err

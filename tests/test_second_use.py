@@ -648,3 +648,33 @@ def test_rules_of_a_grid_that_are_called_alike_are_told():
 def test_a_parameter_that_a_rule_does_not_have_is_named():
     with pytest.raises(ValueError, match=r"`width` is no parameter of Adatron\(.*: it has kappa"):
         mp.Adatron(kappa=1.0).changed(width=2.0)
+
+
+def test_many_points_are_checked_at_once_and_too_many_are_refused(monkeypatch):
+    """Of an array only its ends are tried, and 0 and inf, which are ranges of their own."""
+    tried, replace = [], mp.Problem.replace
+    monkeypatch.setattr(mp.Problem, "replace", lambda *a, **k: tried.append(k) or replace(*a, **k))
+    assert mp.Grid(PROBLEM, rate=np.linspace(0.1, 1, 10**4)).shape == (10**4,)
+    assert [k["rate"] for k in tried if "rate" in k] == [0.1, 1.0]
+    with pytest.raises(ValueError, match="`rate` has 10000000 values: at most 1000000"):
+        mp.Grid(PROBLEM, rate=np.linspace(0.1, 1, 10**7))
+    with pytest.raises(ValueError, match="the grid of `rate`, `decay` has 1e.07 points: at most"):
+        mp.Grid(PROBLEM, rate=np.linspace(0.1, 1, 10**4), decay=np.linspace(0, 1, 1000))
+    for bad in (-0.5, 1e7, np.nan, np.inf, 1e-20, True):
+        with pytest.raises(ValueError, match="`rate` must be"):
+            mp.Grid(PROBLEM, rate=[0.5, bad, 0.7])
+    assert mp.Grid(PROBLEM, decay=[0, 0.1, 1.0], alpha=[1.0, np.inf, 2.0]).shape == (3, 3)
+    with pytest.raises(ValueError, match="`decay` must be .* got 1e-20"):
+        mp.Grid(PROBLEM, decay=[0, 1e-20, 1.0])
+
+
+@pytest.mark.parametrize("rate", [lambda t: np.random.rand(), lambda t: t * np.random.rand()])
+def test_a_random_rate_is_refused_when_it_is_made(rate):
+    with pytest.raises(ValueError, match=r"`rate`, a function of .* at t = [01]: draw random"):
+        PROBLEM.replace(rate=rate)
+
+
+def test_a_warmup_that_rises_to_nothing_is_refused():
+    with pytest.raises(ValueError, match=r"`then` must not begin at 0, .* until t = 2: got warmup"):
+        PROBLEM.replace(rate="warmup:2:warmup:1:1")
+    assert PROBLEM.replace(rate="warmup:2:cosine:1:0:3").rate(2.0) == 1

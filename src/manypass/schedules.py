@@ -218,6 +218,11 @@ class Warmup(Schedule):
 
     def __post_init__(self) -> None:
         _set(self, until=_time("until", self.until), then=read("then", self.then))
+        if isinstance(self.then, Schedule) and not self.then(0.0):
+            raise ValueError(
+                f"`then` must not begin at 0, or nothing is learned until t = {self.until:g}: got "
+                f"{self.then}"
+            )
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
@@ -271,6 +276,16 @@ class Function(Schedule):
         times = checks.increasing("breaks_at", given, 1e12).tolist() if given else []
         _set(self, breaks_at=tuple(times))
         self(0.0)
+        for time in (0.0, 1.0):
+            try:
+                one, two = float(self.function(time)), float(self.function(time))
+            except Exception:  # told when this time is asked for
+                break
+            if one != two and one == one:  # NaN is told with its time, too
+                raise ValueError(
+                    f"{self._told} must be the same whenever it is asked for, got {one:.6g} and "
+                    f"then {two:.6g} at t = {time:g}: draw random numbers once, outside of it"
+                )
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import length_hint
 from typing import Any
@@ -20,7 +21,7 @@ from manypass.sweeps.labels import canonical, coordinate, label
 from manypass.sweeps.points import Answer, Point
 from manypass.verbs import METHODS, named
 
-MOST_POINTS = 10_000_000
+MOST_POINTS = 1_000_000
 Fields = dict[str, Any]
 
 
@@ -75,7 +76,8 @@ class Grid:
             raise ValueError("`axes` must name at least one field to sweep")
         size = np.prod([float(len(steps)) for steps in self.axes.values()])
         if size > MOST_POINTS:
-            raise ValueError(f"the grid has {size:.3g} points: at most {MOST_POINTS}")
+            names = ", ".join(f"`{name}`" for name in self._names)
+            raise ValueError(f"the grid of {names} has {size:.3g} points: at most {MOST_POINTS}")
         self._check_values()
 
     def __repr__(self) -> str:
@@ -140,7 +142,7 @@ class Grid:
         rules, methods = self._rules(), [named(m) for m in (*METHODS, *self._swept("method"))]
         for name in self._names:
             owners = [m for m in methods if name in _settings(m)]
-            for value in self._swept(name):
+            for value in _telling(self._swept(name)):
                 if name == "window":
                     checks.number(name, value, 0, results.LATEST)
                 elif name in rules:
@@ -250,6 +252,8 @@ def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
         raise ValueError(f"`{fields}` must have a list of values, got {checks.shown(values)}")
     if (size := length_hint(values)) > MOST_POINTS:  # known before it is gone through
         raise ValueError(f"`{fields}` has {size} values: at most {MOST_POINTS}")
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.ndim == 1:
+        values = checks.unmasked(fields, values).tolist()  # at once, not one by one
     steps = [_tuple(v) if len(names) > 1 else (v,) for v in values]
     if not steps:
         raise ValueError(f"`{fields}` must have at least one value")
@@ -265,6 +269,22 @@ def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
             raise ValueError(f"`{fields}` must not repeat a value{why}")
         seen[called] = step
     return plain
+
+
+def _telling(values: list[Any]) -> list[Any]:
+    """Leave out numbers between others that are checked: a field has a range, and perhaps 0 or inf.
+
+    Examples
+    --------
+    >>> _telling([0.5, 1.0, 0.7, 0.6, 0.0]), _telling(["a", "b", "c"])
+    ([0.0, 0.5, 1.0], ['a', 'b', 'c'])
+    """
+    told = [value for value in values if type(value) not in (int, float)]
+    for kind in (int, float):
+        numbers = {value for value in values if type(value) is kind}
+        usual = {value for value in numbers if value and abs(value) < math.inf}  # no NaN either
+        told += sorted(numbers - usual | {end(usual) for end in (min, max) if usual})
+    return told
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:

@@ -291,3 +291,9 @@ def test_far_above_the_critical_rate_errors_are_infinite_and_nothing_warns(rate,
     found = mp.advise(problem, passes=5)
     assert np.isinf(found.F2[0])
     assert np.isfinite(found.F2.sel(advice="all"))
+
+
+def test_advice_from_a_few_examples_is_told_to_mean_nothing():
+    problem = mp.Problem(mp.Dataset(np.eye(2) + 1, [1.0, 2.5]), mp.Adaline(), rate=0.1)
+    with pytest.warns(UserWarning, match="1 examples to train on and 1 to test on: with fewer"):
+        mp.advise(problem, passes=2)

@@ -229,6 +229,7 @@ def flags(files, *more):
     return ["--data", str(files / "train.csv"), "--target", "good", "--decay", "0.1", *more]
 
 
+@pytest.mark.filterwarnings("ignore:.*with fewer than 10:UserWarning")
 def test_commands(files, capsys):
     test = ["--test", str(files / "test.csv"), "--rate", "0.05"]
     out = ["--out", str(files / "x.nc"), "--plot", str(files / "x.png")]
@@ -301,7 +302,7 @@ def test_bad_files(files, monkeypatch):
     (files / "bad.parquet").write_text("no")
     for name, words in (
         ("index.csv", "column 0 has no name"),
-        ("empty.csv", "cannot be read"),
+        ("empty.csv", "is empty"),
         ("bytes.csv", "cannot be read"),
         ("bad.parquet", "cannot be read"),
     ):
@@ -347,3 +348,47 @@ def test_a_map_of_a_sweep_over_data_in_memory_has_its_line(tmp_path):
     gc.collect()
     with pytest.warns(UserWarning, match=r"no line v_c: .*came from memory.*problem_of"):
         assert not mp.plot.heatmap(mp.load(tmp_path / "sweep.nc"), "F2").lines
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0.5,1.5,2\n1,2,3\n4,5,7\n", "the first line must name the columns, but has numbers only"),
+        ("2,2,2\n1,2,3\n4,5,7\n", "first line must name the columns, .*, 2, 2, 2: write a line"),
+        ("", "is empty: it must have a line that names the columns"),
+        ("a,b,2\n1,2,3\n1,2,3,4,5\n", "line 3 has 5 entries, those before it 3: is `sep` right"),
+        ("# a\n# b\na,b,2\n1,2,3\n1,2,3,4\n", "line 5 has 4 entries, those before it 3"),
+        ('a,b,2\n1,"2,3\n1,2,3\n', "a quote that opens in row 1 is never closed$"),
+        ("a,b,2\n30%,2,3\n4%,4,5\n5%,3,7\n", "'30%' in column 'a', line 2 .* write 30, without %"),
+        ("a,b,2\n1,2,3\n−3,4,5\n5,3,7\n", r"'−3' in .* line 3 .* minus is U\+2212, .* write -3"),
+        ("a,b,2\n1,2,3\n3,4,5\n5,3,7%\n", "'7%' in column '2', line 4 .* write 7, without %"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_our_words(tmp_path, text, said):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=said) as told:
+        mp.read_dataset(path, "2")
+    assert "tokeniz" not in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("names", ["0,1,2", "1,2,3"])
+def test_numbers_that_count_are_names(tmp_path, names):
+    path = tmp_path / "x.csv"
+    path.write_text(f"{names}\n1,2,3\n4,5,7\n0,1,1\n")
+    assert mp.read_dataset(path, "2").p == 3
+
+
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "\ufeffSEP=;\r"])
+def test_the_separator_may_stand_on_the_first_line(tmp_path, first):
+    """Excel writes it so."""
+    path = tmp_path / "x.csv"
+    path.write_text(f"{first}\na;b;y\n1;2;3\n4;5;7\n0;1;1\n", newline="")
+    data = mp.read_dataset(path, "y")
+    assert (data.p, data.names) == (3, ("a", "b"))
+    path.write_text("sep=;\n# a comment\na;b;y\n1;2;3\n4;?;7\n0;1;1\n")
+    with pytest.raises(ValueError, match=r"got '\?' in column 'b', line 5"):
+        mp.read_dataset(path, "y")
+    path.write_text("sep=;\na,b,y\n1,2,3\n4,5,7\n0,1,1\n")
+    assert mp.read_dataset(path, "y", sep=",").names == ("a", "b")

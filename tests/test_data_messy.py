@@ -238,6 +238,7 @@ def test_a_messy_file_in_python_and_in_a_saved_result(messy):
     assert (again.stdout.strip(), again.stderr) == (data.hash, "")
 
 
+@pytest.mark.filterwarnings("ignore:.*with fewer than 10:UserWarning")
 def test_a_messy_file_on_the_command_line_in_toml_and_in_sweeps(messy, capsys):
     folder, clean = messy
     files = ["--data", str(folder / "messy.csv"), "--test", str(folder / "test.csv")]

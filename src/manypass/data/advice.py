@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from typing import Any
 
 import xarray as xr
@@ -25,6 +26,7 @@ ERRORS = ("F2", "F2_test", "Et", "Eg")
 RUNS = 64  # of SGD with reshuffled epochs for each row, or as many (but FEWEST) as
 WORK = 1e10  # multiplications allow, some seconds
 FEWEST = 8
+FEW = 10  # examples to train or to test on that tell nothing
 LONG_NAMES = {
     "rate": "learning rate v",
     "decay": "weight decay",
@@ -120,6 +122,7 @@ def advise(
     kept = trained_on(problem, holdout, seed)
     size = kept.batch_size if batch_size is None else batch_size
     size = checks.count("batch_size", size, 1, data_of(kept).p)  # not what is held out
+    warn_of_few(data_of(kept))
     with calm(data):
         search = Search(kept.replace(batch_size=size), passes, objective)
         found = report(
@@ -145,6 +148,16 @@ def advisable(problem: Problem) -> Dataset:
         )
     orders.require(problem, "advise")
     return data
+
+
+def warn_of_few(data: Dataset) -> None:
+    """Say that too few examples to train or to test on tell nothing."""
+    if min(data.p, data.p_test) < FEW:
+        warnings.warn(
+            f"`data` has {data.p} examples to train on and {data.p_test} to test on: with fewer "
+            f"than {FEW} of either, which settings are best is left to chance",
+            stacklevel=checks.outside(),
+        )
 
 
 def trained_on(problem: Problem, holdout: float, seed: int) -> Problem:

@@ -128,7 +128,9 @@ def numbers(argument: str, values: Any, label: str | None = None) -> Array:
     except (TypeError, ValueError):
         flat = np.asarray(values, dtype=object).ravel()
         row, remedy = _odd(flat), ": encode it (`one_hot`) or leave it out (`drop`)"
-        if argument.startswith("y"):  # the target can be neither
+        if why := nearly(flat[row]):
+            remedy = f", {{row}}: {why}"
+        elif argument.startswith("y"):  # the target can be neither
             remedy = ": targets of a regression are numbers, two labels are a classification"
         elif not reads_as_number(flat[row]) and any(
             is_number(v) or reads_as_number(v) for v in flat
@@ -305,6 +307,19 @@ def _odd(entries: Any) -> int:
     """Where the first entry is that is no number: rather '?' than '0.8', which it made a text."""
     texts = [i for i, v in enumerate(entries) if not is_number(v) and not missing(v)]
     return next((i for i in texts if not reads_as_number(entries[i])), texts[0] if texts else 0)
+
+
+def nearly(value: Any) -> str:
+    """Say what keeps a text from being a number, if it is one character."""
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    if text.endswith("%") and reads_as_number(text[:-1]):
+        return f"a percentage is a text: write {text[:-1].strip()}, without %"
+    for sign in "\N{MINUS SIGN}\N{EN DASH}\N{EM DASH}":
+        if text.startswith(sign) and reads_as_number(text[1:]):
+            return f"its minus is U+{ord(sign):04X}, not the '-' of a number: write -{text[1:]}"
+    return ""
 
 
 def reads_as_number(value: Any) -> bool:

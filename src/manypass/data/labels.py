@@ -122,6 +122,8 @@ def _pair(values: Any, label: str | None) -> tuple[Any, Any] | None:
         return (0, 1) if (zeros | ones).all() and zeros.any() and ones.any() else None
     held = _distinct(values)
     if len(held) != 2:
+        if any(map(columns.nearly, held)):  # numbers are meant
+            columns.numbers("y", values, label)
         where = f" in column {label}" if label else ""
         odd = next(v for v in held if not columns.is_number(v))
         raise ValueError(

@@ -20,6 +20,9 @@ FORMATS = (*SEPARATORS, ".parquet")
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*")
 DECIMALS = (".", ",")
+SAID_SEP = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # as Excel writes it, on the first line
+TOO_MANY = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # as pandas says it
+UNCLOSED = re.compile(r"EOF inside string starting at row (\d+)")
 TYPED = {"tab": "\t", "\\t": "\t"}  # what can be typed in a shell
 TIDYING = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding", "decimal")
 SETTINGS = ("path", "target", "test", "task", "standardize", "intercept", *TIDYING)
@@ -141,20 +144,29 @@ def _opened(file: Path, encoding: str) -> Any:
     return opened(file, "rt", encoding=encoding, newline="")
 
 
-def _head(file: Path, target: str, sep: str, encoding: str) -> dict[str, Any]:
-    """Skip comments at the head; the last of them may name the columns, as numpy writes them."""
+def _head(file: Path, target: str, sep: str, encoding: str, given: bool) -> dict[str, Any]:
+    """Skip comments at the head; the last of them may name the columns, as numpy writes them.
+
+    A first line sep=; names the separator, unless one is `given`.
+    """
     count, words = 0, list[str]()
     with _opened(file, encoding) as text:
         for line in text:
-            before, words = words, line.lstrip("\ufeff").split(None if sep == r"\s+" else sep)
-            if not line.lstrip("\ufeff").startswith("#"):
+            plain = line.lstrip("\ufeff")
+            if not count and (said := SAID_SEP.fullmatch(plain.rstrip("\r\n"))):
+                count, sep = 1, sep if given else said[1]
+                continue
+            before, words = words, plain.split(None if sep == r"\s+" else sep)
+            if not plain.startswith("#"):
                 break
             words = line.lstrip("\ufeff# ").split(None if sep == r"\s+" else sep)
             count += 1
+        else:
+            before = []
     names = [name.strip() for name in before] if count else []
     if target in names and len(names) == len(words) > 1:
-        return {"skiprows": count, "header": None, "names": names}
-    return {"skiprows": count}
+        return {"sep": sep, "skiprows": count, "header": None, "names": names}
+    return {"sep": sep, "skiprows": count}
 
 
 def from_dict(entries: dict[str, Any]) -> Dataset:
@@ -211,6 +223,7 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
         table = pd.read_csv(file, **text) if text else pd.read_parquet(file)
         if text and "names" not in text:  # pandas would call the second of two columns 'a' a.1
             first = pd.read_csv(file, **text, header=None, nrows=1, dtype=str).iloc[0].dropna()
+            _check_header(f"`{argument}` {str(path)!r}", list(map(str, first)))
             columns.check_distinct(argument, first)
     except ImportError:
         raise ValueError(
@@ -224,7 +237,7 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
     except _OptionError:
         raise
     except (ValueError, OSError, EOFError, zlib.error) as error:  # parser errors among them
-        raise ValueError(f"`{argument}` {str(path)!r} cannot be read: {error}") from None
+        raise ValueError(f"`{argument}` {str(path)!r} {_unreadable(error)}") from None
     columns.check_distinct(argument, table.columns)
     nameless = [n for n in map(str, table.columns) if n.startswith("Unnamed: ") and n not in drop]
     if nameless:
@@ -233,6 +246,33 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
             f"name; if it is a row number, leave it out by `drop` = {nameless[0]!r}"
         )
     return table
+
+
+def _unreadable(error: Exception) -> str:
+    """Say why a file cannot be read, in other words than pandas."""
+    said = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+    if found := TOO_MANY.search(said):
+        return (
+            f"cannot be read: line {found[2]} has {found[3]} entries, those before it {found[1]}: "
+            f"is `sep` right? Texts that hold it must be in quotes"
+        )
+    if found := UNCLOSED.search(said):
+        return f"cannot be read: a quote that opens in row {found[1]} is never closed"
+    if said.startswith("No columns to parse"):
+        return "is empty: it must have a line that names the columns, and examples"
+    return f"cannot be read: {said}"
+
+
+def _check_header(where: str, names: list[str]) -> None:
+    """Refuse an example in the place of the names; 0, 1, 2, ... are names that pandas gives."""
+    if not all(map(columns.reads_as_number, names)):
+        return
+    values = [float(name) for name in names]
+    if values not in ([float(first + i) for i in range(len(names))] for first in (0, 1)):
+        raise _OptionError(
+            f"{where}: the first line must name the columns, but has numbers only, "
+            f"{', '.join(names):.60}: write a line of names above it"
+        )
 
 
 def _listed(one_hot: Any) -> tuple[str, ...]:
@@ -282,7 +322,7 @@ def _text_options(file: Path, target: str, style: Style) -> dict[str, Any]:
         raise _OptionError(f"`encoding` must be one that Python knows, got {odd}") from None
     if decimal is not None and (not isinstance(decimal, str) or decimal not in DECIMALS):
         raise _OptionError(f"`decimal` must be '.' or ',', got {checks.shown(decimal)}")
-    options: dict[str, Any] = {"sep": found, "encoding": name, "decimal": decimal or "."}
-    options |= _head(file, target, found, name)
+    options: dict[str, Any] = {"encoding": name, "decimal": decimal or "."}
+    options |= _head(file, target, found, name, sep is not None)
     options |= {"low_memory": False}  # one type for a whole column
-    return options | {"skipinitialspace": found != " "}  # "a, b": the name is b
+    return options | {"skipinitialspace": options["sep"] != " "}  # "a, b": the name is b

@@ -12,10 +12,12 @@ import pytest
 
 import manypass as mp
 from manypass.cli import main
+from manypass.commands import print_table
 from manypass.simulation import cost
 from manypass.simulation.network import Learner
 from manypass.sweeps import clusters
 
+RANDOM = np.random.default_rng(0)
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.1)
 COUNT = itertools.count()
 ROWS = "".join(f"{i / 7},{i % 5},{i % 3}\n" for i in range(6))
@@ -658,17 +660,17 @@ def test_many_points_are_checked_at_once_and_too_many_are_refused(monkeypatch):
     assert [k["rate"] for k in tried if "rate" in k] == [0.1, 1.0]
     with pytest.raises(ValueError, match="`rate` has 10000000 values: at most 1000000"):
         mp.Grid(PROBLEM, rate=np.linspace(0.1, 1, 10**7))
-    with pytest.raises(ValueError, match="the grid of `rate`, `decay` has 1e.07 points: at most"):
+    with pytest.raises(ValueError, match=r"the grid of `rate`, `decay` has 1e.07 points: at most"):
         mp.Grid(PROBLEM, rate=np.linspace(0.1, 1, 10**4), decay=np.linspace(0, 1, 1000))
     for bad in (-0.5, 1e7, np.nan, np.inf, 1e-20, True):
         with pytest.raises(ValueError, match="`rate` must be"):
             mp.Grid(PROBLEM, rate=[0.5, bad, 0.7])
     assert mp.Grid(PROBLEM, decay=[0, 0.1, 1.0], alpha=[1.0, np.inf, 2.0]).shape == (3, 3)
-    with pytest.raises(ValueError, match="`decay` must be .* got 1e-20"):
+    with pytest.raises(ValueError, match=r"`decay` must be .* got 1e-20"):
         mp.Grid(PROBLEM, decay=[0, 1e-20, 1.0])
 
 
-@pytest.mark.parametrize("rate", [lambda t: np.random.rand(), lambda t: t * np.random.rand()])
+@pytest.mark.parametrize("rate", [lambda t: RANDOM.random(), lambda t: t * RANDOM.random()])
 def test_a_random_rate_is_refused_when_it_is_made(rate):
     with pytest.raises(ValueError, match=r"`rate`, a function of .* at t = [01]: draw random"):
         PROBLEM.replace(rate=rate)
@@ -678,3 +680,34 @@ def test_a_warmup_that_rises_to_nothing_is_refused():
     with pytest.raises(ValueError, match=r"`then` must not begin at 0, .* until t = 2: got warmup"):
         PROBLEM.replace(rate="warmup:2:warmup:1:1")
     assert PROBLEM.replace(rate="warmup:2:cosine:1:0:3").rate(2.0) == 1
+
+
+@pytest.mark.parametrize("count", [100_000, 161, 30, 2, 1])
+def test_a_long_table_begins_with_the_first_time(capsys, count):
+    print_table(["t"], [np.linspace(8, 9, count)], "")
+    rows = [row.split() for row in capsys.readouterr().out.splitlines() if row[:1] == " "][1:]
+    assert (rows[0][0], rows[-1][0]) == ("8", "9" if count > 1 else "8")
+    assert len(rows) <= 21
+
+
+def test_words_that_are_nearly_right_are_asked_for():
+    for change, word in (
+        ({"rule": "adalin"}, "adaline"),
+        ({"rule": "Adatron"}, "adatron"),
+        ({"mode": "on-line"}, "online"),
+        ({"temprature": 1}, "temperature"),
+    ):
+        with pytest.raises(ValueError, match=f"; did you mean '{word}'\\?$"):
+            PROBLEM.replace(**change)
+    with pytest.raises(ValueError, match="; did you mean 'simulation'"):
+        mp.solve(PROBLEM, [1.0], "simulaton")
+    with pytest.raises(ValueError, match="`rule` must be") as told:
+        PROBLEM.replace(rule="backpropagation")
+    assert "did you mean" not in str(told.value)
+
+
+def test_parameters_of_a_rule_are_replaced_with_it():
+    assert PROBLEM.replace(rule="adatron", kappa=2).rule == mp.Adatron(kappa=2)
+    assert PROBLEM.replace(rule=mp.Huber(), width=3).replace(width=2, rate=1).rule == mp.Huber(2)
+    with pytest.raises(ValueError, match=r"`kappa` is a parameter of Adatron\(\), .* Adaline\(\)"):
+        PROBLEM.replace(kappa=2)

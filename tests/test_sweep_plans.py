@@ -50,6 +50,19 @@ BAD_PLANS = [
         "`n` is no setting of method exact",
     ),
     (
+        "data = {alpha = 1}\n[sweep]\nrate = [1]\ntimes = [1, 2]",
+        "it stands at the top of the plan, times = [1, 2] above",
+    ),
+    (
+        "data = {alpha = 1}\n[sweep]\nrate = [1]\nmethod = 'simulation'",
+        'the top of the plan, method = "simulation" above [sweep], or is a list of methods',
+    ),
+    (
+        "n = 400\ndata = {alpha = 1}\n[sweep]\nrate = [1]",
+        '`n` is a setting of a method: method = { name = "simulation", n = 400 }',
+    ),
+    ("data = {alpha = 1}\n[sweep]\nrats = [1]", "; did you mean 'rate'?"),
+    (
         "rate = 1\ndata = {alpha = 1}\n[[sweep.together]]\ndecay = [1, 2]\nnoise = [1]",
         "as long as each other",
     ),
@@ -92,6 +105,26 @@ def test_a_plan_with_ranges_rules_methods_and_fields_together(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "6 of 24 points have no answer:" in printed
     assert "Exact() serves the linear rules" in printed
+
+
+def test_the_plan_in_the_help_is_one(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["sweep", "--help"])
+    shown = capsys.readouterr().out.split("a plan:\n")[1]
+    (tmp_path / "plan.toml").write_text(shown)
+    plan = read_plan(tmp_path / "plan.toml")
+    assert plan.grid.shape == (10, 2, 2)
+    assert (plan.method.n, plan.times[-1]) == (400, 8.0)
+    points = list(plan.grid.points(plan.method, plan.times))
+    assert points[-1].problem.rule == mp.Adatron(kappa=1.0)
+    assert points[-1].problem.temperature == 0.01
+
+
+def test_the_last_line_of_a_sweep_counts_its_points():
+    problem = mp.Problem(mp.Teacher(alpha=1.0), mp.Adaline(), rate=1.0)
+    assert mp.Grid(problem, rate=[1, 2, 3]).counted == "3 points, rate"
+    two = mp.Grid(problem, rate=[1, 2, 3], decay=[0, 1])
+    assert two.counted == "6 points, 3 of rate x 2 of decay"
 
 
 def test_a_plan_with_schedules_and_starts(tmp_path):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import secrets
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import fields
 from numbers import Real
 from typing import Any
@@ -119,8 +120,22 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(
             f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {shown(value)}"
+            f"{meant(value, allowed)}"
         )
     return value
+
+
+def meant(value: Any, allowed: Iterable[str]) -> str:
+    """Ask for the allowed word that is nearly this one, if there is one.
+
+    Examples
+    --------
+    >>> meant("adalin", ["adaline", "adatron"]), meant(3, ["adaline"])
+    ("; did you mean 'adaline'?", '')
+    """
+    low = value.lower() if isinstance(value, str) else ""
+    near = difflib.get_close_matches(low, allowed, 1, 0.7)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def unmasked(name: str, values: Any) -> Any:

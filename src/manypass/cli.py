@@ -26,6 +26,7 @@ from manypass.commands import (
 )
 from manypass.files import lost_folder
 from manypass.flags import (
+    EXAMPLE_PLAN,
     FIELD_FLAGS,
     TEACHER_FLAGS,
     fail,
@@ -202,7 +203,13 @@ def parser() -> Parser:
     )
 
     text = "Many problems: a grid over any fields, from a plan in TOML; goes on where it was."
-    many = command("sweep", run_sweep, text)
+    many = command(
+        "sweep",
+        run_sweep,
+        text,
+        epilog=f"a plan:\n{EXAMPLE_PLAN}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     many.add_argument("plan", help="TOML file: a problem, and a table [sweep]")
     many.add_argument("--out", default="sweep", help="folder to keep points in (default: sweep)")
     who = many.add_mutually_exclusive_group()

@@ -164,7 +164,8 @@ def print_table(names: list[str], columns: list[Array], advice: str) -> None:
     rows = list(zip(*columns, strict=True))
     stride = -(-(len(rows) - 1) // (ROWS - 1)) or 1
     print("  ".join(f"{name:>10}" for name in names))
-    shown = rows[::-stride][::-1]  # the last row is always among them
+    shown = rows[::-stride][::-1]  # the last row is always among them, and so is the first
+    shown = shown if shown[0] is rows[0] else [rows[0], *shown]
     for row in shown:
         print("  ".join(f"{value:10.6g}" for value in row))
     if stride > 1:
@@ -320,7 +321,7 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     describe(plan.grid.problem)
     for line in closing_table(found):
         print(line)
-    print(f"{Path(arguments.out) / 'sweep.nc'}: {dict(found.sizes)}")
+    print(f"{Path(arguments.out) / 'sweep.nc'}: {plan.grid.counted}")
     if (found.error != "").all():
         fail("no point has an answer", 1)
 

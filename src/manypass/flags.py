@@ -36,6 +36,20 @@ PROBLEM_FLAGS = (
 FIELD_FLAGS = (  # what a problem file may say too
     *(*DATA_FLAGS, *FILE_FLAGS, *RULE_FLAGS, *TEACHER_FLAGS, *PROBLEM_FLAGS, "rule"),
 )
+EXAMPLE_PLAN = """\
+    rule = "adatron"
+    data = { alpha = 1.2, noise = 0.5 }
+    times = "0:8:81"                            # without: steady states
+    method = { name = "simulation", n = 400 }   # without: chosen by the problem
+
+    [sweep]                                     # every combination of these
+    rate = { from = 0.1, to = 1.0, count = 10, scale = "log" }
+    kappa = [0.5, 1.0]
+
+    [[sweep.together]]                          # these change together
+    decay = [0.1, 0.2]
+    temperature = [0.0, 0.01]
+"""
 PLAN_KEYS = ("method", "times", "window", "two_time", "sweep", "slurm")  # beside the problem
 MOST_TIMES = 10**6
 SETTINGS = {
@@ -298,15 +312,18 @@ def read_method(arguments: argparse.Namespace, problem: Problem, verb: str = "so
 
 def make_method(name: str, settings: dict[str, Any]) -> Any:
     """Return the method of a name, or "auto"."""
+    from manypass import checks
+
     if name not in ("auto", *SETTINGS) or (name == "auto" and settings):
         raise ValueError(
             f"`method` must be one of auto, {', '.join(SETTINGS)} (auto has no settings), "
-            f"got {name!r}"
+            f"got {name!r}{checks.meant(name, SETTINGS)}"
         )
     for key in settings:
         if key not in SETTINGS[name]:
             allowed = ", ".join(SETTINGS[name]) or "none"
-            raise ValueError(f"`{key}` is no setting of method {name}: it has {allowed}")
+            hint = checks.meant(key, SETTINGS[name])
+            raise ValueError(f"`{key}` is no setting of method {name}: it has {allowed}{hint}")
     from manypass.verbs import named
 
     return dataclasses.replace(named(name), **settings) if settings else named(name)

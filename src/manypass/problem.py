@@ -319,7 +319,25 @@ class Problem:
         )
 
     def replace(self, **changes: Any) -> Problem:
-        """Return the problem with some fields changed, those of its teacher included."""
+        """Return the problem with some fields changed, those of its teacher and rule included.
+
+        Examples
+        --------
+        >>> import manypass as mp
+        >>> problem = mp.Problem(mp.Teacher(alpha=1.2), "adaline", rate=1.0)
+        >>> problem.replace(rule="adatron", kappa=2, alpha=3).rule
+        Adatron(kappa=2.0)
+        """
+        rule = changes.get("rule", self.rule)
+        rule = rules.from_dict(rule) if isinstance(rule, str | dict) else rule
+        own = getattr(rule, "parameters", {}).keys() - {*PROBLEM_FIELDS, *TEACHER_FIELDS}
+        of_rule = {key: changes.pop(key) for key in own if key in changes}
+        if of_rule:
+            changes["rule"] = rule.changed(**of_rule)
+        for key in changes.keys() & rules.PARAMETERS:
+            raise ValueError(
+                f"`{key}` is a parameter of {rules.PARAMETERS[key]}(), and `rule` is {rule!r}"
+            )
         _known(changes, (*PROBLEM_FIELDS, *TEACHER_FIELDS), "a problem")
         inner = {key: changes.pop(key) for key in TEACHER_FIELDS if key in changes}
         if inner:
@@ -349,6 +367,11 @@ class Problem:
                 raise ValueError(
                     f"`{key}` belongs to `data`: data = {{ {key} = {entries[key]!r} }}"
                 )
+        for key in entries.keys() & rules.PARAMETERS:
+            name, value = rules.PARAMETERS[key].lower(), checks.shown(entries[key])
+            raise ValueError(
+                f"`{key}` belongs to `rule`: rule = {{ name = '{name}', {key} = {value} }}"
+            )
         _known(entries, PROBLEM_FIELDS, "a problem")
         missing = [key for key in ("data", "rule", "rate") if key not in entries]
         if missing:
@@ -405,4 +428,7 @@ def checked(problem: Any) -> Problem:
 def _known(entries: Any, allowed: tuple[str, ...], what: str) -> None:
     for key in entries:
         if key not in allowed:
-            raise ValueError(f"`{key}` is not a field of {what}: it has {', '.join(allowed)}")
+            raise ValueError(
+                f"`{key}` is not a field of {what}: it has {', '.join(allowed)}"
+                f"{checks.meant(key, allowed)}"
+            )

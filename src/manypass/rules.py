@@ -431,6 +431,11 @@ class Huber(Rule):
 RULES: dict[str, Callable[..., Rule]] = {
     kind.__name__.lower(): kind for kind in (Hebbian, Adaline, Adatron, Perceptron, Logistic, Huber)
 }
+PARAMETERS = {  # each with a rule that has it
+    name: type(rule).__name__
+    for rule in reversed([kind() for kind in RULES.values()])
+    for name in rule.parameters
+}
 
 
 def from_dict(entry: Any) -> Rule:

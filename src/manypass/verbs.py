@@ -202,6 +202,7 @@ def named(method: Any) -> Any:
         names = ", ".join(map(repr, ("auto", *METHODS)))
         raise ValueError(
             f"`method` must be {names} or a method such as Exact(), got {checks.shown(method)}"
+            f"{checks.meant(method, METHODS)}"
         )
     return method
 

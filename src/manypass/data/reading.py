@@ -174,7 +174,8 @@ def from_dict(entries: dict[str, Any]) -> Dataset:
     allowed = (*SETTINGS, *DESCRIPTION)
     for key in entries:
         if key not in allowed:
-            raise ValueError(f"`{key}` is not a field of data: it has {', '.join(SETTINGS)}")
+            hint = checks.meant(key, SETTINGS)
+            raise ValueError(f"`{key}` is not a field of data: it has {', '.join(SETTINGS)}{hint}")
     if not isinstance(entries.get("hash", ""), str):
         raise ValueError(f"`hash` must be a text, got {checks.shown(entries['hash'])}")
     if "path" not in entries:

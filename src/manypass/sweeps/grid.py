@@ -76,8 +76,8 @@ class Grid:
             raise ValueError("`axes` must name at least one field to sweep")
         size = np.prod([float(len(steps)) for steps in self.axes.values()])
         if size > MOST_POINTS:
-            names = ", ".join(f"`{name}`" for name in self._names)
-            raise ValueError(f"the grid of {names} has {size:.3g} points: at most {MOST_POINTS}")
+            of = ", ".join(f"`{name}`" for name in self._names)
+            raise ValueError(f"the grid of {of} has {size:.3g} points: at most {MOST_POINTS}")
         self._check_values()
 
     def __repr__(self) -> str:
@@ -89,6 +89,16 @@ class Grid:
     def shape(self) -> tuple[int, ...]:
         """Number of steps along each axis."""
         return tuple(len(steps) for steps in self.axes.values())
+
+    @property
+    def counted(self) -> str:
+        """Say how many points there are, and along what."""
+        along = [
+            f"{n} of {'/'.join(names)}" for names, n in zip(self.axes, self.shape, strict=True)
+        ]
+        size = math.prod(self.shape)
+        axes = " x ".join(along) if len(along) > 1 else "/".join(next(iter(self.axes)))
+        return f"{size} point{'s' if size > 1 else ''}, {axes}"
 
     def points(
         self, method: Any, times: Any = None, window: float = 0.0, two_time: bool = False
@@ -243,7 +253,10 @@ def refuse_unknown(names: Iterable[str], known: Collection[str] | None = None) -
         known = PROBLEM_SIDE.union({"window", "method", "rule"}, *owners)
     for name in names:
         if name not in known:
-            raise ValueError(f"`{name}` cannot be swept: choose from {', '.join(sorted(known))}")
+            raise ValueError(
+                f"`{name}` cannot be swept: choose from {', '.join(sorted(known))}"
+                f"{checks.meant(name, known)}"
+            )
 
 
 def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:

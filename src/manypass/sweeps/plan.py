@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -11,8 +12,15 @@ import numpy as np
 
 from manypass import checks, rules
 from manypass.files import toml
-from manypass.flags import MOST_TIMES, PLAN_KEYS, make_method, make_problem, read_times
-from manypass.problem import TEACHER_FIELDS
+from manypass.flags import (
+    MOST_TIMES,
+    PLAN_KEYS,
+    SETTINGS,
+    make_method,
+    make_problem,
+    read_times,
+)
+from manypass.problem import PROBLEM_FIELDS, TEACHER_FIELDS
 from manypass.sweeps.grid import Grid, refuse_unknown
 
 SCALES = ("linear", "log")
@@ -37,6 +45,7 @@ def read_plan(path: str | Path) -> Plan:
     plan = {key: entries.pop(key) for key in PLAN_KEYS if key in entries}
     if not isinstance(plan.get("sweep"), dict):
         raise ValueError(f"{path} has no table [sweep] that names the fields to vary")
+    _check_places(entries, plan["sweep"])
     axes = _axes(plan["sweep"])
     if not axes:
         raise ValueError(f"{path}: the table [sweep] is empty: name fields to vary, rate = [1, 2]")
@@ -57,6 +66,31 @@ def read_plan(path: str | Path) -> Plan:
         plan.get("two_time", False),
         slurm,
     )
+
+
+def _check_places(entries: dict[str, Any], sweep: dict[str, Any]) -> None:
+    """Refuse what stands in [sweep] but is the same for all points, and settings of no method."""
+    for name, entry in sweep.items():
+        alone = name == "method" and not isinstance(entry, list)
+        if alone or name in ("times", "two_time", "slurm", "data"):
+            more = ", or is a list of methods to compare" if alone else ""
+            raise ValueError(
+                f"`{name}` is the same for all points: it stands at the top of the plan, "
+                f"{name} = {_typed(entry)} above [sweep]{more}"
+            )
+    for name in entries:
+        owner = next((method for method, known in SETTINGS.items() if name in known), None)
+        if owner and name not in PROBLEM_FIELDS:
+            setting = f"{name} = {_typed(entries[name])}"
+            raise ValueError(
+                f'`{name}` is a setting of a method: method = {{ name = "{owner}", {setting} }}'
+            )
+
+
+def _typed(value: Any) -> str:
+    """Write a value as TOML does, if it is a short one."""
+    short = isinstance(value, str | int | float | list) and len(str(value)) < 60
+    return json.dumps(value, default=str) if short else "..."
 
 
 def _filled(entries: dict[str, Any], axes: dict[Any, list[Any]]) -> dict[str, Any]:

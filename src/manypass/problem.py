@@ -330,7 +330,8 @@ class Problem:
         """
         rule = changes.get("rule", self.rule)
         rule = rules.from_dict(rule) if isinstance(rule, str | dict) else rule
-        own = getattr(rule, "parameters", {}).keys() - {*PROBLEM_FIELDS, *TEACHER_FIELDS}
+        given = rule.parameters if isinstance(rule, rules.Rule) else {}
+        own = given.keys() - {*PROBLEM_FIELDS, *TEACHER_FIELDS}
         of_rule = {key: changes.pop(key) for key in own if key in changes}
         if of_rule:
             changes["rule"] = rule.changed(**of_rule)

@@ -194,7 +194,8 @@ def _takes(name: str, function: Function, parameters: dict[str, float]) -> None:
     if not isinstance(getattr(function, "py_func", function), FunctionType):  # of numba: py_func
         raise ValueError(
             f"`{name}` must be a function of (x, target) written in Python, by def or lambda, so "
-            f"that it can be compiled, got {checks.shown(function)}"
+            f"that it can be compiled, with numbers of its own by name, Rule(F, k=3.0), got "
+            f"{checks.shown(function)}"
         )
     signature = list(inspect.signature(function).parameters.values())
     places = [p for p in signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -204,10 +205,8 @@ def _takes(name: str, function: Function, parameters: dict[str, float]) -> None:
     taken = [p.name for p in signature if p.name in parameters or p.default is p.empty][2:]
     if set(taken) != set(parameters):
         given = ", ".join(parameters) or "none"
-        raise ValueError(
-            f"`{name}` takes the parameters {', '.join(taken) or 'none'} after (x, target), "
-            f"got {given}"
-        )
+        own = f"the parameters {', '.join(taken)}" if taken else "no parameter"
+        raise ValueError(f"`{name}` takes {own} after (x, target), got {given}")
     if len(places) != 2 + len(parameters) or len(signature) != len(places):
         own = ", ".join(str(p) for p in signature)
         raise ValueError(

@@ -136,8 +136,9 @@ def told(problem: Problem, method: Any) -> Iterator[None]:
         result = results.dataset(problem, method, found, {})
         reason = f"no steady state was found, the last was {words}"
         if problem.decay == 0:
-            reason += (
-                ": with `decay` = 0 weights may grow for ever, or rest where history left them"
+            reason = (
+                "no steady state was found: with `decay` = 0 weights may grow for ever, or rest "
+                "where history left them"
             )
         elif not state.F2 < MANY:
             reason = f"no steady state: `rate` = {problem.rate:g} is too large, |J|² diverges"

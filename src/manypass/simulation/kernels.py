@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -212,16 +211,18 @@ def _compiled(name: str, function: Callable[..., Any], count: int, taken: Any) -
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise ValueError("NUMBA_DISABLE_JIT is set: simulations and DMFT need the compiler")
     # What a user's force does may change without its text, and then it must be compiled again.
-    own = not isinstance(function, Difference) and function.__module__ == rules.__name__
-    compiled = njit(**FAST | {"cache": own})(_plain(function, count))
+    ours = not isinstance(function, Difference) and function.__module__ == rules.__name__
+    compiled = njit(**FAST | {"cache": ours})(_plain(function, count))
     try:
         compiled.compile((float64,) * (2 + count))
     except (NumbaError, UnsupportedBytecodeError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        place = next((line for line in lines if line.startswith('File "')), None)
+        own = f'File "{_file(function)}"'
+        place = next((line for line in lines if line.startswith(own)), _place(function))
         raise ValueError(
-            f"`{name}` {function.__qualname__} ({place or _place(function)}) cannot be compiled, "
-            f"it must be a plain numeric function of (x, target): {' '.join(lines[:3])[:300]}"
+            f"`{name}` {getattr(function, '__qualname__', function)} ({place}) cannot be compiled, "
+            f"it must be a plain numeric function of the numbers (x, target), as by min, max, abs, "
+            f"if and np.exp: {' '.join(lines[:3])[:300]}"
         ) from None
     returned = compiled.nopython_signatures[0].return_type
     if isinstance(returned, types.Array) and returned.ndim == 0:  # of np.where and the like
@@ -257,8 +258,10 @@ def _called(how: str, force: Any, count: int) -> Callable[..., Any]:
     return made
 
 
+def _file(function: Callable[..., Any]) -> str:
+    return str(getattr(getattr(function, "__code__", None), "co_filename", ""))
+
+
 def _place(function: Callable[..., Any]) -> str:
-    try:
-        return f"line {inspect.getsourcelines(function)[1]} of {inspect.getsourcefile(function)}"
-    except (OSError, TypeError):
-        return "source not found"
+    code = getattr(getattr(function, "py_func", function), "__code__", None)
+    return f"line {code.co_firstlineno} of {code.co_filename}" if code else "source not found"

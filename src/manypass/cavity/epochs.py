@@ -34,35 +34,41 @@ class Epochs(Online):
         size, K = len(student.known), len(student.R)
         self.fixed, self.again = problem.sequence == "fixed", problem.sequence == "replacement"
         self.where, self.forces = np.full(size, -1), np.zeros((size, K))  # learned in this epoch
+        self.who, self.never = np.ones(size, bool), np.zeros(size, np.int64)
         super().__init__(problem, student, *rest, **more)
 
-    def step(self, t: float, z: Normals, before: Any, after: Any) -> float:
+    def step(self, t: float, z: Normals, now: Any, then: Any) -> float:
         """Go on to t; those learned after it see what is new then."""
         ended = t in self.ends
-        if not (ended or self.fixed):
-            return super().step(t, z, before, after)
-        found = super().step(t, z, before, self.none)
-        self._renew(ended, after)
+        if self.fixed:
+            self.who = now.half(late=True)
+        found = super().step(t, z, now, then)
+        if self.fixed:
+            self.who = then.half(late=False)
+        if ended or self.fixed:
+            self._renew(ended, self.never)
         return found
 
     def _renew(self, ended: bool, after: Any) -> None:
-        """Look again at those who are learned from now on, in a new epoch if one has ended."""
+        """Look again, in a new epoch if one has ended; some are learned now, so many times."""
         past, n = self.past, self.past.n
         if ended:
             past.turn(self.where, self.forces, self.t)
             self.student.ended(self.where >= 0)
             self.where[:], self.forces[:] = -1, 0.0
         A = past.rows[0, :, :n]
-        found = self._look(self.R, A, self.a, (self.none, after), complete=True)
+        found = self._look(self.R, A, self.a, self.none, after)
         self.m, self.one, E, P, _ = found
         past.rows[1:5, :, :n], self.before = (E, E, P, P), self.one
 
-    def _look(self, R: Array, A: Array, a: Array, instants: Any, complete: bool = False) -> Any:
-        past, n, whole = self.past, A.shape[1], complete or self.past.count == self.begun
+    def _look(self, R: Array, A: Array, a: Array, instants: Any, after: Any = None) -> Any:
+        past, n = self.past, A.shape[1]
+        whole = after is not None or past.count == self.begun
         own = past.own(n, None if whole else past.latest(n))
         sources = past.rows[past.sources][: past.count - past.first, :, :n]
         response = np.ascontiguousarray((sources @ own.T).transpose(0, 2, 1))
-        found = self.student.epoch(self, (R, A, a), own, instants, response)
+        learned = self.who, instants, self.never if after is None else after
+        found = self.student.epoch(self, (R, A, a), own, learned, response)
         return *found, self._forces(past.count - 1)
 
     def _forces(self, cell: int) -> Array:
@@ -99,9 +105,15 @@ class Batches(Epochs):
 
     def begin(self, learned: Any) -> None:
         """Learn the first batch."""
-        self._renew(False, learned)
+        self._learn(False, learned)
 
-    def step(self, t: float, z: Normals, before: Any, after: Any) -> float:
+    def _learn(self, ended: bool, learned: Any) -> None:
+        """Learn a batch."""
+        if self.fixed:
+            self.who = learned.often > 0
+        self._renew(ended, learned.often)
+
+    def step(self, t: float, z: Normals, now: Any, then: Any) -> float:
         """Go on to t by the batch that was learned last, and learn the next one."""
         past, problem, d = self.past, self.problem, t - self.t
         (v, decay), (heat, apart) = self.pace(self.t, t), self._heat(d)
@@ -117,7 +129,7 @@ class Batches(Epochs):
         self.a = self.a + self.student.second_rate * d * self.one.second
         past.complete(*self._row(S), P)
         self.t = t
-        self._renew(self.again or t in self.ends, after)
+        self._learn(self.again or t in self.ends, then)
         self._record(A)
         past.merge(t)
         return self.largest

@@ -51,18 +51,24 @@ class Flow(Online):
             shared = (problem, student, per, keep, probes, begin)
             self.beside = [Flow(*shared, way) for way in (-size, size)]
         per = per if problem.temperature else math.inf
+        self.weights, self.v_after = (0.0, 0.0), 0.0  # of what is learned in half steps
         super().__init__(problem, student, per, keep, begin=begin)
 
-    def step(self, t: float, z: Normals, before: Any, after: Any) -> float:
-        """Go on to t, and those who are pushed as well."""
-        found = [run.step(t, z, before, after) for run in self.beside]
-        return max(super().step(t, z, before, after), *found, 0.0)
+    def step(self, t: float, z: Normals, now: Any, then: Any) -> float:
+        """Go on to t, and those who are pushed as well; at t = 0 no x is known yet."""
+        found = [run.step(t, z, now, then) for run in self.beside]
+        before = now.often if len(self.curves) == 1 else now.often / 2
+        self.weights, self.v_after = (before, then.often / 2), self.pace(t, 2 * t - self.t)[0]
+        return max(super().step(t, z, now, then), *found, 0.0)
 
     def at(self, t: Array, scale: Any) -> Measured:
         """R, Q, F2, Et at the times; C and G if they were kept; inf where they have diverged."""
         if self.beside:
             self.G = (self.beside[0].G + self.beside[1].G) / 2
         return super().at(t, scale)
+
+    def _ahead(self, now: Array, before: Array, ratio: float) -> Array:
+        return now  # in long steps lines overshoot
 
     def _guess(self, own: slice, E: Array, d: float) -> Array:
         return np.zeros((1, 1))
@@ -110,17 +116,17 @@ class Flow(Online):
             d = past.end[n - 1] - past.begin[n - 1]
             q = self.v * d * (self.decay - self.m)
             latest = np.full((1, 1), sum(line_weights(q)[1:]))
-        return self.student.regressed(self.m, (R, A), *self._found(A, R, latest, instants))
+        return self.student.regressed(self.m, (R, A), *self._found(A, R, latest, self.weights))
 
-    def _found(self, A: Array, R: Array, latest: Array | None, instants: Any) -> Any:
+    def _found(self, A: Array, R: Array, latest: Array | None, weights: Any) -> Any:
         """Averages, given G of the last cell if it is not complete."""
-        past, student, self.after = self.past, self.student, instants[1]
+        past, student = self.past, self.student
         *found, student.x, new = flow(
-            (R[0, 0], self.m, self.v, self.next_rate()),
+            (R[0, 0], self.m, self.v, self.v_after),
             (past.z, past.e),
             (A[0], past.own(A.shape[1], latest)[0]),
             student.examples,
-            instants,
+            weights,
             self.owed,
             *student.rule,
             student.classify,
@@ -140,7 +146,7 @@ class Flow(Online):
             # All change at once; who is stiff will be seen at the end of the next step.
             self.owed[:] = 0.0
             A = past.rows[0, :, : n + 1]
-            _, E_then, P_then, _ = self._found(A, self.R, None, (owed * 0, self.after))
+            _, E_then, P_then, _ = self._found(A, self.R, None, (0.0, self.weights[1]))
             self.new[owed > 0] = 0.0
             self.new, self.owed = self.new + waiting, owed
             E, E_before, P, P_before = past.rows[1:5, :, : n + 1]
@@ -198,14 +204,14 @@ def flow(line, past, cells, examples, weights, owed, parameters, force, classify
     for k in range(y.size):
         zk, ek, aim = z[k], e[k], target[k]
         h, x, _ = heard(R, y[k], zk, ek, a, b, n)
-        weight = v * before[k] + owed[k]
+        weight = v * before + owed[k]
         kick = weight * b[n - 1] if n > 0 else 0.0
         F, stiff = held(force, parameters, x, aim, kick)
         x += kick * F
         if n > 0:
             ek[n - 1] += weight * F
-        owed[k] = v_after * after[k] if stiff else 0.0
-        new[k] = (v_after * after[k] - owed[k]) * F
+        owed[k] = v_after * after if stiff else 0.0
+        new[k] = (v_after * after - owed[k]) * F
         activations[k] = x
         one[DRIVE] += y[k] * (F - m * h)
         one[SQUARE] += F * F

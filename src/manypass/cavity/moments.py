@@ -1,8 +1,7 @@
 """The hot loops of the mean-field solver: lead a population to t_i and measure its averages.
 
 x(t_i) = h(t_i) + v Σ_c G_c f_c, h = R y + Σ_c A_c z_c, over the cells of a `Past`. Learning
-instants are rounded to the grid: of those in the cell around t_i the earlier half happens before
-the measurement, the later half after it, one after the other: an error of second order.
+instants are where they are between t_{i−1} and t_i, and so is h there: see `learned`.
 
 Given the past up to an example's last learning instant, the rest of h(t_i) is Gaussian, of
 variance s², and nothing else depends on it yet. F is averaged over it by the trapezoidal rule on
@@ -19,7 +18,8 @@ import numpy as np
 
 from manypass.compiling import FAST, njit
 
-DRIVE, SQUARE, MISSED, MEASURED = range(4)  # ⟨yF⟩ and ⟨F²⟩ that drive; E_t and ⟨F²⟩ as they are
+# ⟨yF⟩ and ⟨F²⟩ that drive; E_t and ⟨F²⟩ as they are; ⟨F′⟩, and of how many
+DRIVE, SQUARE, MISSED, MEASURED, RISE, RISEN = range(6)
 SHIFTS = (np.arange(64) + 0.5) / 64 - 0.5
 NODES = np.arange(8) - 3.5 + SHIFTS[:, None]
 WEIGHTS = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum(axis=1, keepdims=True)
@@ -96,37 +96,53 @@ def respond(E, A, slope):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
+def learned(k, instants, before, x, noise, v, aim, parameters, force):  # type: ignore[no-untyped-def]
+    """Σ vF of an example at its instants in a step, x running from `before` to this one.
+
+    Between them h is a line and a Brownian bridge: rough as h is, of jumping forces no other would
+    tell how often they change. Own forces come through at once.
+    """
+    begin, share, bridge = instants
+    total = 0.0
+    for j in range(begin[k], begin[k + 1]):
+        at = before + share[j] * (x - before) + noise * bridge[j, 0] + total
+        total += v * force(at, aim, *parameters)
+    return total
+
+
+@njit(**FAST)
 def online(i, line, past, cells, examples, instants, parameters, force, classify):  # type: ignore[no-untyped-def]
-    """Return averages at t_i, the activations, and the forces learned right after t_i.
+    """Return averages at t_i, and carry the activations on to it.
 
     The averages are ⟨y(F − mh)⟩, ⟨F²⟩, E_t; by cell ⟨(F − mh) z_c⟩ and ⟨F e_c⟩, of the newest cell
     ⟨F f⟩. The multiple m of h is known exactly: subtracting it lessens the noise. `line` is t_i, R,
-    m, v before and after; `cells` are A, the coefficients of e in x − h, and when the cells begin;
-    `last` is when an example was learned last.
+    m, v; `cells` are A, the coefficients of e in x − h, and when the cells begin; `last` is when an
+    example was learned last.
     """
-    (t, R, m, v, v_after), (z, e), (A, B, begin) = line, past, cells
-    (y, target, last), (before, after) = examples, instants
+    (t, R, m, v), (z, e), (A, B, begin) = line, past, cells
+    y, target, last, activations = examples
     n = A.size
-    one, sums, S = np.zeros(4), np.zeros((2, n)), np.zeros(n)
+    one, sums, S = np.zeros(6), np.zeros((2, n)), np.zeros(n)
     slope, fresh = np.zeros(n + 1), since(A)
     a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)
     parts = np.zeros((2, n), np.float32)
     part_E, part_P = parts
-    activations, new = np.empty(y.size), np.zeros(y.size, np.float32)
     for k in range(y.size):
         zk, ek, aim = z[k], e[k], target[k]
         old = np.searchsorted(begin, last[k])  # cells that began before
         h, x, rest = heard(R, y[k], zk, ek, a, b, old)
         spread = fresh[old]
-        if before[k] > 0:
+        if instants[0][k] < instants[0][k + 1]:
             x, h, old, spread, rest, last[k] = x + rest, h + rest, n, 0.0, zero, t
-            for _ in range(before[k]):
-                F = v * force(x, aim, *parameters)
-                ek[n - 1] += F
-                x += b[n - 1] * F
+            f = learned(k, instants, activations[k], x, A[n - 1], v, aim, parameters, force)
+            ek[n - 1] = f
+            x += b[n - 1] * f
         spread = spread if i else max(spread, NONE)
         F, rise, square = averaged(force, parameters, x, aim, spread, i + k)
         slope[old] += rise - m
+        if spread > 0:
+            one[RISE] += rise
+            one[RISEN] += 1
         one[DRIVE] += y[k] * (F - m * h)
         one[SQUARE] += square
         one[MISSED] += missed(x, aim, spread, classify)
@@ -140,15 +156,8 @@ def online(i, line, past, cells, examples, instants, parameters, force, classify
                 S[c] += ek[n - 1] * ek[c]
         if k % 256 == 255 or k == y.size - 1:
             collect(sums, parts)
-        x += rest
-        activations[k] = x
-        if after[k] > 0:
-            last[k] = t
-            for _ in range(after[k]):
-                F = v_after * force(x, aim, *parameters)
-                new[k] += F
-                x += F
+        activations[k] = x + rest
     one[MEASURED] = one[SQUARE]
     respond(sums[0], A, slope)
     sums /= y.size
-    return one / y.size, sums[0], sums[1], S / y.size, activations, new
+    return one / y.size, sums[0], sums[1], S / y.size

@@ -23,8 +23,6 @@ from manypass.simulation.layered_kernels import pulls
 class Network:
     """F_k = (ỹ − σ) a_k g′(x_k), σ = Σ_k a_k g(x_k); arrays are (examples × K)."""
 
-    lean = 1.0  # of lines through ⟨F zᵀ⟩ and ⟨F eᵀ⟩ into the next step
-
     def __init__(self, problem: Problem, fields: Fields, examples: tuple[Array, Array]) -> None:
         self.fields, self.net, self.examples = fields, fields.net, examples
         net, (y, target), (K, M) = fields.net, examples, fields.net.units
@@ -33,6 +31,7 @@ class Network:
         self.R, self.a, self.root, self.onto = net.R.copy(), net.a.copy(), net.root, net.onto
         self.second_rate = problem.rule.second_rate  # type: ignore[attr-defined]
         self.slope = np.zeros((K, K))
+        self.x = np.zeros((len(target), K), np.float32)  # in epochs: if its turn were now
 
     def online(self, run: Any, J: Any, latest: Any, instants: Any) -> Any:
         """Look at the population of a run, on whose way examples are learned."""
@@ -40,9 +39,9 @@ class Network:
         n, fresh = A.shape[1], latest is not None
         fields, out = self._room(past, J, past.own(n, latest))
         latest, own = latest if fresh else past.one, max(n - past.K, 0)
-        rates, net = (run.v, run.next_rate()), (a, self.net.kind)
-        f = past.e[:, own:]
-        run.new = online(fields, self.examples[1], net, instants, rates, latest, f, out)
+        step = instants, run.v, np.ascontiguousarray(A[:, own:])
+        net, f = (a, self.net.kind), past.e[:, own:]
+        online((*fields, self.x), self.examples[1], net, step, latest, f, out)
         m, one, E, P = self._averages(past, J, *out)
         one.F2, one.Et = trace(one.FF), self._missed(out[2], out[4], one.Et)
         S = (past.e[:, own:n].T @ past.e[:, :n]).astype(float) / size if fresh else None
@@ -52,9 +51,11 @@ class Network:
         """Look at the population of a run in epochs."""
         (_, _, a), past, size = J, run.past, len(self.known)
         fields, out = self._room(past, J, own)
-        rates, net = (run.v, run.pace(run.t, run.t)[0]), (a, self.net.kind)
-        present = (run.where, run.forces)
-        F, left = epoch(fields, self.examples[1], net, instants, rates, response, present, out)
+        (_, events, after), v_after = instants, run.pace(run.t, run.t)[0]
+        step = events, run.v, np.ascontiguousarray(J[1][:, -past.K :])
+        present, net = (after, v_after, run.where, run.forces), (a, self.net.kind)
+        fields = (*fields, self.x)
+        F, left = epoch(fields, self.examples[1], net, step, response, present, out)
         m, one, E, P = self._averages(past, J, *out)
         FH, share = out[1], shared(F, out[1]) ** 2
         square = float(np.vdot(F, F) - share * np.vdot(FH, FH)) / size
@@ -122,55 +123,68 @@ def shared(F: Any, FH: Any) -> float:
 
 
 @njit(**FAST)
-def online(fields, target, net, instants, rates, latest, f, out):  # type: ignore[no-untyped-def]
-    """Learn, measure, learn: fill in F, F(h), errors ỹ − σ and g; returns forces after t_i.
-
-    `rates` are v before and after, `latest` the response to a force in the newest cell, whose
-    forces f grow.
-    """
-    (X, H), (a, kind), (before, after), (v, v_after) = fields, net, instants, rates
-    F, FH, left, g, left_h, g_h = out
-    size, K = X.shape
-    new, later, one, force = np.zeros_like(X), np.zeros(K), np.zeros(K), np.zeros(K)
-    for s in range(size):
-        left_h[s] = pulls(H[s], a, target[s], kind, g_h[s], FH[s])
-        left[s] = pulls(X[s], a, target[s], kind, g[s], F[s])
-        for _ in range(before[s]):
-            for k in range(K):
-                f[s, k] += v * F[s, k]
-                for j in range(K):
-                    X[s, k] += v * latest[k, j] * F[s, j]
-            left[s] = pulls(X[s], a, target[s], kind, g[s], F[s])
-        for i in range(after[s]):
-            if i:
-                later[:] = X[s] + new[s]
-                pulls(later, a, target[s], kind, one, force)
-            for k in range(K):
-                new[s, k] += v_after * (force[k] if i else F[s, k])
-    return new
+def learned(s, step, before, x, net, aim, total):  # type: ignore[no-untyped-def]
+    """Fill in Σ vF of an example at its instants in a step: see `moments.learned`."""
+    ((begin, share, bridge), v, noise), (a, kind), K = step, net, x.size
+    at, g, force = np.empty(K), np.empty(K), np.empty(K)
+    total[:] = 0.0
+    for i in range(begin[s], begin[s + 1]):
+        for k in range(K):
+            at[k] = before[k] + share[i] * (x[k] - before[k]) + total[k]
+            for j in range(K):
+                at[k] += noise[k, j] * bridge[i, j]
+        pulls(at, a, aim, kind, g, force)
+        for k in range(K):
+            total[k] += v * force[k]
 
 
 @njit(**FAST)
-def epoch(fields, target, net, instants, rates, response, present, out):  # type: ignore[no-untyped-def]
+def online(fields, target, net, step, latest, f, out):  # type: ignore[no-untyped-def]
+    """Learn and measure: fill in F, F(h), errors ỹ − σ and g; carry x on from `before`.
+
+    `step` holds instants, v and what is new in h; `latest` is the response to a force in the newest
+    cell, whose forces are f.
+    """
+    (X, H, before), (a, kind) = fields, net
+    F, FH, left, g, left_h, g_h = out
+    size, K = X.shape
+    begin, total = step[0][0], np.zeros(K)
+    for s in range(size):
+        left_h[s] = pulls(H[s], a, target[s], kind, g_h[s], FH[s])
+        if begin[s] < begin[s + 1]:
+            learned(s, step, before[s], X[s], net, target[s], total)
+            for k in range(K):
+                f[s, k] = total[k]
+                for j in range(K):
+                    X[s, k] += latest[k, j] * total[j]
+        left[s] = pulls(X[s], a, target[s], kind, g[s], F[s])
+        before[s] = X[s]
+
+
+@njit(**FAST)
+def epoch(fields, target, net, step, response, present, out):  # type: ignore[no-untyped-def]
     """Learn those whose turn it is: what is filled in is as if every turn were now.
 
-    Returns F and ỹ − σ as they are. `present` is this epoch: in which of its cells an example was
-    learned (−1: not yet) and with which force; `response` is that to a force in each of its cells.
+    Returns F and ỹ − σ as they are. `present` is this epoch: who is learned so often right now, and
+    at which rate; in which of its cells an example was learned (−1: not yet) and with which force;
+    `response` is that to a force in each of its cells.
     """
-    (X, H), (a, kind), (before, after), (v, v_after) = fields, net, instants, rates
-    (F, FH, left, g, left_h, g_h), (where, forces) = out, present
+    (X, H, before), (a, kind), begin = fields, net, step[0][0]
+    (F, FH, left, g, left_h, g_h), (after, v_after, where, forces) = out, present
     size, K = X.shape
     real, measured, one = np.empty_like(F), np.empty(size), np.zeros(K)
     for s in range(size):
         left_h[s] = pulls(H[s], a, target[s], kind, g_h[s], FH[s])
         left[s] = measured[s] = pulls(X[s], a, target[s], kind, g[s], F[s])
         real[s] = F[s]
-        often = before[s] + after[s]
-        if often > 0:
-            rate = v if before[s] > 0 else v_after
-            where[s] = len(response) - (before[s] > 0)
+        if begin[s] < begin[s + 1]:
+            learned(s, step, before[s], X[s], net, target[s], forces[s])
+            where[s] = len(response) - 1
+        elif after[s] > 0:
+            where[s] = len(response)
             for k in range(K):
-                forces[s, k] = often * rate * F[s, k]
+                forces[s, k] = after[s] * v_after * F[s, k]
+        before[s] = X[s]
         if 0 <= where[s] < len(response):
             for k in range(K):
                 for j in range(K):

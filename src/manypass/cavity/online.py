@@ -19,6 +19,7 @@ from scipy.interpolate import CubicSpline
 from manypass import schedules
 from manypass.cavity.blocks import quotient, root_of, trace
 from manypass.cavity.grid import at
+from manypass.cavity.instants import no_events
 from manypass.cavity.looked import Looked
 from manypass.cavity.modes import Modes
 from manypass.cavity.past import Normals, Past
@@ -61,14 +62,14 @@ class Online:
         if begin is not None and student.root.any():
             self.past.start_from(begin, student.root)
         self.begun, self.Q = self.past.count, 0.0
-        self.none = np.zeros(len(student.known), np.int64)
-        self.new = np.zeros((self.none.size, K), np.float32)  # forces learned right after now
+        self.none = no_events(len(student.known), K)
+        self.new: Any = 0.0  # forces in the next step that are known by now
         self.pair = np.zeros((K, K))  # ⟨F fᵀ⟩ of the newest cell
         self.C, self.G = np.zeros((2, keep.size, keep.size, K, K))
         self.kept = np.zeros((keep.size, K, M))
         self.curves: list[tuple[float, ...]] = []
         A = self.past.rows[0, :, : self.past.n].copy()
-        self.m, self.one, E, P, _ = self._look(self.R, A, self.a, (self.none, self.none))
+        self.m, self.one, E, P, _ = self._look(self.R, A, self.a, self.none)
         self.before = self.one  # what drives now and a step before
         self.past.rows[1:5, :, : self.past.n] = E, E, P, P
         self._record(A)
@@ -80,11 +81,10 @@ class Online:
         middle = (low + min([high, *(b for b in self.breaks if b > low)])) / 2
         return float(self.problem.v(middle)), float(self.problem.decays(middle))
 
-    def step(self, t: float, z: Normals, before: Any, after: Any) -> float:
+    def step(self, t: float, z: Normals, now: Any, then: Any) -> float:
         """Go on to t, with new normals (K × examples); return Q or ⟨F²⟩, whichever is larger.
 
-        An example is learned so often in the later half of this step, and in the earlier of the
-        next: `before` the measurement at t and `after` it.
+        `now` are the learning instants in this step, `then` those in the next.
         """
         past, d = self.past, t - self.t
         self.v, self.decay = self.pace(self.t, t)
@@ -92,14 +92,13 @@ class Online:
         own, n, ratio = past.newest, past.n, d / self.d if self.d else 0.0
         E, E_before, P, P_before = past.rows[1:5, :, :n].copy()
         one = self.one.ahead(self.before, ratio)
-        lean = ratio * self.student.lean
-        E_then, P_then = E + lean * (E - E_before), P + lean * (P - P_before)
+        E_then, P_then = self._ahead(E, E_before, ratio), self._ahead(P, P_before, ratio)
         self.pair = ratio * self.pair
         self._push(d, one.FF, P_then)
         E_then[:, own] = self._guess(own, E, d)
         R, A, a = self._advance(d, self.m, one, E_then)
         self.t = t
-        m, one, E_then, P_then, S = self._look(R, A, a, (before, after))
+        m, one, E_then, P_then, S = self._look(R, A, a, now)
         self.pair = P_then[:, own].copy()
         self._push(d, one.FF, P_then, S)
         self.R, A, self.a = self._advance(d, m, one, E_then)
@@ -115,12 +114,6 @@ class Online:
     def largest(self) -> float:
         """Q or ⟨F²⟩, whichever is larger."""
         return max(self.Q, float(self.one.F2))
-
-    def next_rate(self) -> float:
-        """Rate in the next step, which will be about as long as this one."""
-        n = self.past.count - 1
-        d = self.past.end[n] - self.past.begin[n] if n >= 0 else 0.0
-        return self.pace(self.t, self.t + d)[0]
 
     def at(self, t: Array, scale: Any) -> Measured:
         """Return curves at the times; C and G if they were kept; inf where they have diverged."""
@@ -140,6 +133,13 @@ class Online:
             out[name] = table[:, at : at + math.prod(shape)].reshape(-1, *shape)
             at += math.prod(shape)
         return out
+
+    def _ahead(self, now: Array, before: Array, ratio: float) -> Array:
+        """Extrapolate; what was new in the last step goes on as did what had been new before it."""
+        change, K = ratio * (now - before), self.past.K
+        if change.shape[1] > 2 * K:
+            change[:, -2 * K : -K] = change[:, -3 * K : -2 * K]
+        return now + change
 
     def _guess(self, own: slice, E: Array, d: float) -> Array:
         """⟨F zᵀ⟩ of the new normals, if the slope is that of the last ones."""

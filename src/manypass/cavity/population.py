@@ -7,7 +7,6 @@ Everything random belongs to continuous time, so that a grid of twice the step s
 from __future__ import annotations
 
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,17 +77,17 @@ def lead_parts(
     grid, size, order = plan.grid, len(examples[1]), problem.sequence
     units = rule.net.units[0] if problem.layered else 1
     student: Any = Network if problem.layered else Unit
-    instants: Any = Instants(size, problem.data.alpha, rng)
+    instants: Any = Instants(size, problem.data.alpha, units, rng)
     make: Any = Online
     if order != "replacement":
         by = examples[1 if problem.layered else 0]
-        instants = Turns(by, problem.data.alpha, order == "fixed", rng)
+        instants = Turns(by, problem.data.alpha, order == "fixed", units, rng)
         make = partial(Epochs, ends=grid.ends)
     if problem.batch_share:
         make = partial(Batches, ends=grid.ends)
     begin = rng.standard_normal((units, size), dtype=np.float32) if problem.start else None
     if problem.mode == "batch":
-        instants = Always(size, problem.data.alpha)
+        instants = Always(problem.data.alpha)
         probes = rng.standard_normal((grid.keep.size, size), dtype=np.float32)
     widest, runs = (plan.widest, *(len(parts) - 1) * [plan.widest / 2]), []
     for part, wide in zip(parts, widest, strict=True):
@@ -98,50 +97,48 @@ def lead_parts(
         first = None if begin is None else begin[:, part]
         runs.append(make(problem, mine, wide, grid.keep, begin=first))
     if problem.batch_share:
-        lead_steps(runs, parts, grid.t, instants, rng)
+        lead_steps(runs, parts, grid.t, instants, (units, size), rng)
     else:
-        lead_pairs(runs, parts, grid.t, instants, rng)
+        lead_pairs(runs, parts, grid.t, instants, (units, size), rng)
     return runs
 
 
-def lead_pairs(runs: Any, parts: Any, t: Array, instants: Any, rng: Any) -> None:
+def lead_pairs(runs: Any, parts: Any, t: Array, instants: Any, shape: Any, rng: Any) -> None:
     """Two steps of the first run are one of all others."""
 
-    def halves(j: int) -> list[Any]:
-        """How often each is learned in the halves of two steps; never beyond the last time."""
-        edges = np.sort(np.append(t[j : j + 3], (t[j : j + 2] + t[j + 1 : j + 3]) / 2))
-        if j + 1 == t.size:
-            return 4 * [np.zeros(size, np.int64)]
-        return [instants.between(low, high) for low, high in pairwise(edges)]
+    def draw(j: int) -> Any:
+        """Two steps from t_j on, and both as one; none beyond the last time."""
+        z = rng.standard_normal((2, *shape), dtype=np.float32)
+        low, middle, high = t[[j, j + 1, j + 2] if j + 1 < t.size else [j, j, j]]
+        part = (middle - low) / (high - low) if low < high else 0.5
+        first, second = instants.between(low, middle), instants.between(middle, high)
+        weights = np.sqrt(np.array([part, 1 - part], np.float32))
+        one = np.tensordot(weights, z, 1), first.joined(second, part, z)
+        return (z[0], first), (z[1], second), one
 
-    (size, units), late = runs[0].new.shape, 1  # none at t = 0: no x is known yet
-    a, b, c, d = halves(0)
+    now = draw(0)
     for j in range(0, t.size - 2, 2):
-        then = halves(j + 2)
-        z = rng.standard_normal((2, units, size), dtype=np.float32)
-        weights = np.sqrt(np.diff(t[j : j + 3]) / (t[j + 2] - t[j])).astype(np.float32)
-        single = ((t[j + 1], z[0], b + late * a, c), (t[j + 2], z[1], d, then[0]))
-        double = (
-            (t[j + 2], np.tensordot(weights, z, 1), c + d + late * (a + b), then[0] + then[1]),
-        )
+        then = draw(j + 2)
+        single = (t[j + 1], *now[0], now[1][1]), (t[j + 2], *now[1], then[0][1])
+        double = ((t[j + 2], *now[2], then[2][1]),)
         for run, part in zip(runs, parts, strict=True):
-            for time, normals, before, after in single if run is runs[0] else double:
-                if not finite(run.step, time, normals[..., part], before[part], after[part]):
+            for time, z, events, later in single if run is runs[0] else double:
+                mine = events.of_part(part), later.of_part(part)
+                if not finite(run.step, time, z[..., part], *mine):
                     return
-        (a, b, c, d), late = then, 0
+        now = then
 
 
-def lead_steps(runs: Any, parts: Any, t: Array, instants: Any, rng: Any) -> None:
+def lead_steps(runs: Any, parts: Any, t: Array, instants: Any, shape: Any, rng: Any) -> None:
     """All runs take the same steps, which are batches: they differ in what they remember."""
-    size, units = runs[0].new.shape
     for j in range(t.size):
-        z = rng.standard_normal((units, size), dtype=np.float32)
+        z = rng.standard_normal(shape, dtype=np.float32)
         d = t[1] - t[0]
         learned = instants.between(j * d, (j + 1) * d)
         for run, part in zip(runs, parts, strict=True):
             if j == 0:
-                run.begin(learned[part])
-            elif not finite(run.step, t[j], z[..., part], None, learned[part]):
+                run.begin(learned.of_part(part))
+            elif not finite(run.step, t[j], z[..., part], None, learned.of_part(part)):
                 return
 
 

@@ -17,7 +17,6 @@ class Unit:
     """x = h + own forces, F(x, ỹ) of a rule; everything about it is 1 × 1, and read as a number."""
 
     onto, a, second_rate = np.eye(1), np.zeros(0), 0.0
-    lean = 0.0  # of lines through ⟨F z⟩ and ⟨F e⟩ into the next step: in long steps they overshoot
 
     def __init__(self, problem: Problem, rule: Any, examples: tuple[Array, Array]) -> None:
         self.rule, self.examples, start = rule, examples, problem.start
@@ -30,41 +29,40 @@ class Unit:
         self.drift = problem.mode == "online"  # batches: at first h is R y, growing as t
         self.last = np.full(y.size, -1.0)  # when learned last; not yet: before the start, too
         self.when = np.zeros(y.size)  # the same in this epoch
+        self.x, self.expected = np.zeros((2, y.size))  # as it is, and if its turn were now
+        self.m = 0.0  # of mh, which is taken out of F where averages are taken
 
     def online(self, run: Any, J: Any, latest: Any, instants: Any) -> Any:
         """Look at the population of a run, on whose way examples are learned."""
         (R, A, _), past = J, run.past
         n = A.shape[1]
-        *found, self.x, new = moments.online(
+        found = moments.online(
             len(run.curves),
-            (run.t, R[0, 0], run.m, run.v, run.next_rate()),
+            (run.t, R[0, 0], self.m, run.v),
             (past.z, past.e),
             (A[0], past.own(n, latest)[0], past.begin[:n]),
-            (*self.examples, self.last),
+            (*self.examples, self.last, self.x),
             instants,
             *self.rule,
             self.classify,
         )
-        run.new = new[:, None]
-        return self.regressed(run.m, J, *found)
+        return self._split(J, *found)
 
     def epoch(self, run: Any, J: Any, own: Array, instants: Any, response: Array) -> Any:
         """Look at the population of a run in epochs."""
-        (R, A, _), past, (before, after) = J, run.past, instants
-        i = len(run.curves) - run.limit
-        who = before + after > 0 if run.fixed and i else np.ones(self.known.shape[0], bool)
-        *found, self.x = passes.epoch(
-            i,
-            (run.t, R[0, 0], run.m, run.v, run.pace(run.t, run.t)[0]),
+        (R, A, _), past = J, run.past
+        found = passes.epoch(
+            len(run.curves) - run.limit,
+            (run.t, R[0, 0], self.m, run.v, run.pace(run.t, run.t)[0]),
             (past.z, past.e),
             (A[0], own[0], past.begin[: A.shape[1]]),
-            (*self.examples, self.last),
-            (who, before, after),
+            (*self.examples, self.last, self.x, self.expected),
+            instants,
             (response[:, 0, 0], run.where, run.forces[:, 0], self.when),
             *self.rule,
             self.classify,
         )
-        return self.regressed(run.m, J, *found)
+        return self._split(J, *found)
 
     def rise(self, m: float) -> Array:
         """Slope of F, beyond m, before it was ever seen."""
@@ -73,6 +71,16 @@ class Unit:
     def ended(self, learned: Any) -> None:
         """End an epoch."""
         self.last[learned] = self.when[learned]
+
+    def _split(self, J: Any, one: Array, E: Array, *rest: Array) -> Any:
+        """Return ⟨F′⟩, by which F follows h at once, and what else was measured.
+
+        What is left depends on the past, and is smooth.
+        """
+        self.m, seen, E, *more = self.regressed(self.m, J, one, E, *rest)
+        rise = one[moments.RISE] / one[moments.RISEN] if one[moments.RISEN] and E.size else self.m
+        seen.D += (self.m - rise) * J[0]
+        return float(rise), seen, E + (self.m - rise) * J[1], *more
 
     def regressed(self, m: float, J: Any, one: Array, E: Array, P: Array, *S: Array) -> Any:
         """Return m of F on h = R y + Σ A z; take the rest of it out of what was measured."""

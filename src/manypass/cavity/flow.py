@@ -53,6 +53,7 @@ class Flow(Online):
         per = per if problem.temperature else math.inf
         self.weights, self.v_after = (0.0, 0.0), 0.0  # of what is learned in half steps
         super().__init__(problem, student, per, keep, begin=begin)
+        self.young = 1.0
 
     def step(self, t: float, z: Normals, now: Any, then: Any) -> float:
         """Go on to t, and those who are pushed as well; at t = 0 no x is known yet."""

@@ -23,6 +23,8 @@ from manypass.simulation.layered_kernels import pulls
 class Network:
     """F_k = (ỹ − σ) a_k g′(x_k), σ = Σ_k a_k g(x_k); arrays are (examples × K)."""
 
+    young = 1.0  # of ⟨F zᵀ⟩ in its first step: m is not all of the slope by which F follows h
+
     def __init__(self, problem: Problem, fields: Fields, examples: tuple[Array, Array]) -> None:
         self.fields, self.net, self.examples = fields, fields.net, examples
         net, (y, target), (K, M) = fields.net, examples, fields.net.units

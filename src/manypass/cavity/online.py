@@ -62,6 +62,7 @@ class Online:
         if begin is not None and student.root.any():
             self.past.start_from(begin, student.root)
         self.begun, self.Q = self.past.count, 0.0
+        self.young = student.young
         self.none = no_events(len(student.known), K)
         self.new: Any = 0.0  # forces in the next step that are known by now
         self.pair = np.zeros((K, K))  # ⟨F fᵀ⟩ of the newest cell
@@ -185,6 +186,7 @@ class Online:
         n, past = E.shape[1], self.past
         now = np.concatenate([self.one.D, past.rows[1, :, :n]], axis=1)
         then = np.concatenate([one.D, E], axis=1)
+        then[:, -past.K :] *= self.young
         step, push = (self.v * d, self.decay, (self.m + m) / 2), past.L[n - past.K : n, :n]
         A = past.weights.advance(step, now, then, push, self._heat(d)[1])
         a = self.a + self.student.second_rate * d * (self.one.second + one.second) / 2

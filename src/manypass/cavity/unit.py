@@ -9,6 +9,7 @@ import numpy as np
 
 from manypass.cavity import moments, passes
 from manypass.cavity.looked import Looked
+from manypass.cavity.smooth import jumps
 from manypass.checks import Array
 from manypass.problem import Problem
 
@@ -30,6 +31,9 @@ class Unit:
         self.last = np.full(y.size, -1.0)  # when learned last; not yet: before the start, too
         self.when = np.zeros(y.size)  # the same in this epoch
         self.x, self.expected = np.zeros((2, y.size))  # as it is, and if its turn were now
+        # What F owes to its own past of a push that goes on grows as t², or t^{3/2} where forces
+        # jump: its mean in the first step, in units of that of a line.
+        self.young = 4 / 5 if jumps(problem.rule, problem.data.task) else 2 / 3
         self.m = 0.0  # of mh, which is taken out of F where averages are taken
 
     def online(self, run: Any, J: Any, latest: Any, instants: Any) -> Any:

@@ -121,6 +121,20 @@ def test_second_order_in_the_step(mode):
         assert error < 0.02
 
 
+@pytest.mark.parametrize("rule", [mp.Adaline(), mp.Adatron(kappa=1.0), mp.Perceptron()], ids=repr)
+@pytest.mark.physics
+def test_what_a_step_changes(rule):
+    """Instants rounded to a grid, and young pushes as they were, would change twice as much."""
+    problem = LINEAR.replace(rule=rule, decay=0.5)
+    names, times = ("R", "F2", "Et"), np.linspace(0.5, 6, 12)
+    for steps, most in ((32, 0.0036), (64, 0.0013)):
+        fine, coarse = on_grids(problem, 6.0, steps, 20_000, 4, names, times)
+        for name in names:
+            change = np.sqrt(np.mean((fine[name] - coarse[name]) ** 2))
+            print(f"{steps} {name}: {change:.5f}")
+            assert change < most, name
+
+
 @pytest.mark.physics
 def test_extrapolation_gains_an_order():
     """In batch mode, where hardly anything is left to chance."""

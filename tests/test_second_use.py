@@ -711,3 +711,33 @@ def test_parameters_of_a_rule_are_replaced_with_it():
     assert PROBLEM.replace(rule=mp.Huber(), width=3).replace(width=2, rate=1).rule == mp.Huber(2)
     with pytest.raises(ValueError, match=r"`kappa` is a parameter of Adatron\(\), .* Adaline\(\)"):
         PROBLEM.replace(kappa=2)
+
+
+def test_values_of_a_grid_are_told_apart():
+    problem = mp.Problem(mp.Teacher(1.2), "adaline", rate=1.0)
+    with pytest.raises(ValueError, match=r"`rate` must not repeat a value$"):
+        mp.Grid(problem, rate=[1, 1.0])
+    with pytest.raises(ValueError, match="`rate` must have a list of values, got array"):
+        mp.Grid(problem, rate=np.ones((2, 2)))
+
+
+def test_what_diverges_has_no_steady_state_and_no_error_of_numpys():
+    data = mp.Teacher(1.2)
+    for force in (lambda x, y: (y - x) ** 3, lambda x, y: y * np.exp(-x * y)):
+        with pytest.raises(ValueError, match="no steady state: `rate` = 1 is too large"):
+            mp.steady_state(mp.Problem(data, mp.Rule(force), rate=1.0, decay=0.1))
+
+
+@pytest.mark.physics
+def test_a_critical_rate_knows_how_steep_a_force_is():
+    def problem(alpha, rule):
+        return mp.Problem(mp.Teacher(alpha), rule, rate=1.0, decay=0.1)
+
+    steep = mp.Rule(lambda x, y: 100 * (y - x))
+    found = float(mp.critical_rate(problem(1.2, steep)))
+    exact = mp.critical_rate(problem(1.2, mp.Adaline()).replace(decay=0.001)) / 100
+    assert found == pytest.approx(exact, rel=0.02)
+    for force in (mp.Huber(width=1000.0), mp.Rule(lambda x, y: np.sign(y - x) * abs(y - x) ** 0.5)):
+        assert mp.critical_rate(problem(1.2, force)) == np.inf  # slower than x, be it late
+    with pytest.raises(ValueError, match=r"no critical rate was found .* `alpha` = 0\.1"):
+        mp.critical_rate(problem(0.1, mp.Adatron(kappa=1.0)))

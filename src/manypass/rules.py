@@ -83,8 +83,9 @@ class Rule:
     @property
     def reach(self) -> float:
         """The largest |F|/|x| at activations beside which every constant is nil: 0 if bounded."""
-        far = (abs(float(self.force(x, y))) for x in (-LARGE, LARGE) for y in (-1.0, 1.0))
-        return max(far) / LARGE
+        with np.errstate(all="ignore"):
+            far = [abs(float(self.force(x, y))) for x in (-FAR, FAR) for y in (-1.0, 1.0)]
+        return max(far) / FAR
 
     @property
     def bounded(self) -> bool:
@@ -138,6 +139,7 @@ class Rule:
 
 
 LARGE = 1e6  # activations beside which all constants of a force are nil
+FAR = 1e12  # and beside which every allowed parameter is
 STEP = 6e-6  # ∛ε: errors of rounding and of the difference are equal
 
 

@@ -184,6 +184,8 @@ class Box:
 def fitted(A: Array, b: Array) -> Array:
     """Least squares by the normal equations, without directions that are only rounding."""
     scale = 1 / np.sqrt(np.diag(A))
+    if not np.isfinite(A).all():  # forces have diverged
+        return np.full(b.shape, np.nan)
     w, U = np.linalg.eigh(A * scale[:, None] * scale)
     kept = w > 1e-9 * w[-1]
     return np.asarray(scale * (U[:, kept] @ ((U.T @ (scale * b))[kept] / w[kept])))

@@ -98,10 +98,13 @@ class Stationary:
         v, size = self.problem.rate, self.rates.size + 1
         flow = np.diag(-np.concatenate([[v * (self.problem.decay - self.m)], self.rates]))
         flow[0, 1:], flow[1:, 0] = v * self.M, 1
-        eigenvalues, vectors = np.linalg.eig(flow)
-        p = -eigenvalues.astype(complex)
         first = np.eye(size)[:, 0].astype(complex)
-        g = vectors[0] * np.linalg.solve(vectors.astype(complex), first)
+        try:
+            eigenvalues, vectors = np.linalg.eig(flow)
+            g = vectors[0] * np.linalg.solve(vectors.astype(complex), first)
+        except np.linalg.LinAlgError:  # so far apart are its entries: not `stable`
+            return (np.full(size, complex(np.nan, np.nan)),) * 3
+        p = -eigenvalues.astype(complex)
         with np.errstate(divide="ignore", invalid="ignore"):  # poles that meet are not `stable`
             shape = (2 * self.s * self.rates / (self.rates**2 - p[:, None] ** 2)).sum(-1)
             power = self.white + v**2 / self.problem.data.alpha * shape
@@ -135,7 +138,8 @@ class Stationary:
         """Of h − Ry by frequency, on a grid of so many steps that closes on itself."""
         p, _, c = self.modes
         angle = 2 * np.pi * np.arange(steps // 2 + 1)[:, None] / steps
-        each = np.sinh(p * step) / (np.cosh(p * step) - np.cos(angle))
+        fall = np.minimum(p.real * step, 300.0) + 1j * p.imag * step  # beyond it is 1
+        each = np.sinh(fall) / (np.cosh(fall) - np.cos(angle))
         total = (c * each).sum(-1).real
         total = np.maximum(total, 1e-6 * np.abs(total).max())  # a fit may dip below zero
         total[0] += self.frozen * steps

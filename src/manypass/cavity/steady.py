@@ -146,6 +146,19 @@ def told(problem: Problem, method: Any) -> Iterator[None]:
         raise NotSettledError(reason, result) from None
 
 
+@contextmanager
+def unfound(problem: Problem) -> Iterator[None]:
+    """Say that the search for the critical rate came to no end."""
+    try:
+        yield
+    except UnsettledError:
+        raise ValueError(
+            f"no critical rate was found for `rule` {problem.rule!r} at `alpha` = "
+            f"{problem.data.alpha:g}, `decay` = {problem.decay:g}: the iteration does not settle; "
+            f"`steady_state` at several rates tells where it ends"
+        ) from None
+
+
 def check(problem: Problem, method: Any, values: Measured) -> None:
     """Refuse a state that is lost in its error: of forces that hardly depend on x.
 
@@ -251,8 +264,8 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
                 return state
         raise UnsettledError(state)
 
-    start = problem.replace(rate=2 + problem.decay, temperature=0.0)
-    with told(problem, method):
+    start = problem.replace(rate=(2 + problem.decay) / problem.rule.reach, temperature=0.0)
+    with unfound(problem):
         state, scale = scout(start, found, method.seed, LARGE**2)
         size = 2 ** round(math.log2((method.samples or 2 * SAMPLES) / POPULATIONS))
         settings = Settings(size, COARSE / scale.fast, tol, method.seed, 1, method.memory * 1e9)

@@ -275,7 +275,11 @@ def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:
     plain = [tuple(map(canonical, names, map(checks.bare, step))) for step in steps]
     seen: dict[str, tuple[Any, ...]] = {}
     for step in plain:
-        called = checks.shown(step, 10**6)
+        if any(isinstance(value, np.ndarray) for value in step):
+            raise ValueError(f"`{fields}` must have a list of values, got {checks.shown(values)}")
+        # 1 and 1.0 are the same place on an axis
+        number = [float(v) if type(v) is int and abs(v) < 1e15 else v for v in step]
+        called = checks.shown(tuple(number), 10**6)
         if called in seen:
             alike = bool(seen[called] != step)
             why = f"; two functions are called {called:.60}: give them names by def" * alike

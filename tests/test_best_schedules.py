@@ -24,6 +24,7 @@ def advice():
     return mp.advise(problem, passes=PASSES, schedules=True)
 
 
+@pytest.mark.physics
 @pytest.mark.parametrize("progress", [True, False])
 def test_advice_shows_how_many_schedules_are_compared(capsys, progress):
     X = np.random.default_rng(0).standard_normal((40, 2))

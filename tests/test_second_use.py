@@ -576,6 +576,7 @@ GAIN = 2.0
 GAINS = np.array([2.0])
 
 
+@pytest.mark.physics
 def test_a_force_has_the_values_around_it_that_hold_when_it_is_used(monkeypatch):
     """Compiled, a function keeps what it found: R was that of the first value for ever."""
 
@@ -590,20 +591,23 @@ def test_a_force_has_the_values_around_it_that_hold_when_it_is_used(monkeypatch)
     def third(x, y):
         return amount * (y - x)
 
-    for method in (mp.Simulation(n=30, samples=3), mp.DMFT(dt=0.2, samples=2_000)):
+    of_networks, of_theory = mp.Simulation(n=30, samples=3), mp.DMFT(dt=0.2, samples=2_000)
 
-        def R(force, method=method):
-            problem = mp.Problem(mp.Teacher(1.2), mp.Rule(force), rate=1.0, decay=0.1)
-            return float(mp.solve(problem, [1.0], method).R[0])
+    def R(force, method):
+        problem = mp.Problem(mp.Teacher(1.2), mp.Rule(force), rate=1.0, decay=0.1)
+        return float(mp.solve(problem, [1.0], method).R[0])
 
-        monkeypatch.setitem(globals(), "GAIN", 2.0)
-        GAINS[0] = amount = 2.0
-        before = [R(force) for force in (first, second, third)]
-        monkeypatch.setitem(globals(), "GAIN", 0.1)
-        GAINS[0] = amount = 0.1
-        after = [R(force) for force in (first, second, third)]
-        assert before == [R(lambda x, y: 2.0 * (y - x))] * 3
-        assert after == [R(lambda x, y: 0.1 * (y - x))] * 3
+    def all_R():
+        pointed = [R(force, of_theory) for force in (first, second, third)]
+        return [R(first, of_networks), *pointed]
+
+    before = all_R()
+    monkeypatch.setitem(globals(), "GAIN", 0.1)
+    GAINS[0] = amount = 0.1
+    after = all_R()
+    GAINS[0] = 2.0
+    for found, same in ((before, lambda x, y: 2.0 * (y - x)), (after, lambda x, y: 0.1 * (y - x))):
+        assert found == [R(same, of_networks), *[R(same, of_theory)] * 3]
 
 
 def test_a_force_by_numpys_where_is_one_that_jumps():

@@ -14,6 +14,11 @@ from hypothesis import settings
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
+# Under nohup, or behind &, programs would inherit that these are ignored; tests send them.
+for name, usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
+    number = getattr(signal, name, None)
+    if number is not None and signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, usual)
 collect_ignore = ["simulated_card.py", "references/make.py"]  # programs of their own
 
 

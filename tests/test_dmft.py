@@ -93,7 +93,7 @@ def test_a_bias_that_is_seen_is_taken_out_and_one_that_is_not_stays_in_the_error
         moved = {name: np.full(5, 1e-4) for name in values}
         seen = {"Q": bias + rng.normal(0, 0.01, 5), "R": rng.normal(0, 0.01, 5)}
         samples[i] = (values, moved if split else None, seen if split else None)
-    found = summary(samples, {}, {}, "smooth")
+    found = summary(samples, {}, {})
     z = (found["Q"] - truth) / found["Q_se"]
     assert np.abs(z).max() < 2
     assert found["Q_se"].max() < 0.7 * bias

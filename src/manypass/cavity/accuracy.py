@@ -123,7 +123,6 @@ def populations(
 
     done = in_order(work, range(POPULATIONS), threads)
     classes = problem.data.task == "classification"
-    kind = "jumps" if jumps(problem.rule, problem.data.task) else "smooth"
     sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
     floors = {"Et": 1 / samples} if classes else {}  # one example more or less
     nodes = few(problem.teacher.inputs).error
@@ -136,7 +135,7 @@ def populations(
         overfit = plan.units * plan.cells / size
 
     def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
-        found = summary(so_far, sizes, floors, kind, overfit, nodes)
+        found = summary(so_far, sizes, floors, overfit, nodes)
         how = {"dt": dt, "samples": size * len(so_far)}
         return found, how | {"errors": json.dumps(found["budget"])}
 

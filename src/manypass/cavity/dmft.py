@@ -19,7 +19,7 @@ ROUNDING = 1e-7  # of single precision
 SPLIT = 8  # of them are also run on the coarser grid and there as halves: step error, and bias
 FEW = 1.18  # the error of an error from these
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
-STEP_LEFT = {"smooth": 1.5, "jumps": 1.5}
+STEP_LEFT = 1.5
 # In epochs, where the same examples are learned again in step with each other, and with correlated
 # inputs, where more is known of every push than h has shown: the bias of a population is up to
 # this share of (cells of the past)/(examples), and halves do not show it all.
@@ -56,7 +56,6 @@ def summary(
     samples: Iterable[tuple[Measured, Measured | None, Measured | None]],
     least: dict[str, float],
     floors: dict[str, float],
-    kind: str,
     overfit: float = 0.0,
     nodes: float = 0.0,
 ) -> Measured:
@@ -101,7 +100,7 @@ def summary(
         parts = {
             "sampling": np.hypot(STUDENT * out[f"{name}_se"], FEW * step[f"{name}_se"])
             + floors.get(name, ROUNDING * size),
-            "step": STEP_LEFT[kind] * left * (1 + FAR * left / size) + nodes * size,
+            "step": STEP_LEFT * left * (1 + FAR * left / size) + nodes * size,
             "population": np.sqrt(
                 chances
                 + (BIAS_LEFT * gone * (1 + FAR * gone / size)) ** 2

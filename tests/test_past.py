@@ -49,6 +49,25 @@ def test_what_one_unit_gives_up_is_what_any_would(seed):
     np.testing.assert_allclose(turn_of(A, push, after, True), turned(A, push, after), atol=1e-9)
 
 
+@pytest.mark.parametrize("K", [1, 2])
+def test_whatever_the_pushes_h_is_not_given_up(K):
+    """Where the rate rises and falls, pushes of neighbours differ by orders of magnitude."""
+    lost = 0
+    for seed in range(200):
+        A, L = numbers(K, 3 * K, seed=seed), np.tril(numbers(3 * K, 3 * K, seed=seed + 1000))
+        sizes = 10.0 ** np.random.default_rng(seed).uniform(-3, 0, 3)
+        L *= np.repeat(sizes, K)[:, None]
+        for k in range(3):
+            own = slice(K * k, K * k + K)
+            L[own, own] = root_of(L[own, own] @ L[own, own].T, 1e-12)
+        push, after = L[:K] + L[K : 2 * K], L[2 * K :]
+        turn = turn_of(A, push, after, True)
+        np.testing.assert_allclose(turn.T @ turn, np.eye(2 * K), atol=1e-9)
+        np.testing.assert_allclose(A @ turn @ turn.T, A, atol=1e-6)
+        lost += not np.allclose((push + after) @ turn @ turn.T, push + after, atol=1e-6)
+    assert lost  # there are such as cannot keep all three
+
+
 def filled(K, epochs=False, per=4.0, steps=40):
     """A past with pushes and forces of its own in every cell, and A as it is in h."""
     known = np.column_stack([np.ones(SIZE), numbers(SIZE, K)])
@@ -84,6 +103,27 @@ def test_uniting_cells_changes_neither_h_nor_its_law(K):
         np.testing.assert_allclose(own, past.rows[0, :, :n], atol=1e-12)
     assert united
     assert past.count < 30
+
+
+def test_cells_of_a_fast_past_stay_short():
+    """At a rate that falls, a cell is short in what was learned in it, not in time alone."""
+
+    def left(v):
+        past = Past(Weights(1, 1), 1.0, np.column_stack([np.ones(SIZE), numbers(SIZE)]), 4.0, 0)
+        for i in range(60):
+            z = numbers(1, SIZE, seed=i).astype(np.float32)
+            past.append(z, 0.0, 0.1 * i, 0.1 * (i + 1), v(i))
+            past.L[i and past.n - 1, past.n - 1] = 0.1
+            past.merge(0.1 * (i + 1))
+        end, begin, learned = past.end, past.begin, past.learned[: past.count]
+        np.testing.assert_allclose(learned.sum(), 0.1 * sum(map(v, range(60))))
+        np.testing.assert_allclose(begin[1 : past.count], end[: past.count - 1])
+        since = np.append(np.cumsum(learned[::-1])[::-1][1:], 0.0)
+        alone = learned > 0.1 * max(map(v, range(60))) * (1 + 1e-9)  # made of more than one
+        assert (learned[alone] <= since[alone] / 4 * (1 + 1e-6)).all()
+        return past.count
+
+    assert left(lambda i: 0.9**i) > left(lambda i: 1.0)
 
 
 def test_forces_of_an_epoch_wait_for_its_end():

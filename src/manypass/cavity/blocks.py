@@ -65,7 +65,8 @@ def turn_of(A: Array, push: Array, after: Array, pushed: bool) -> Array:
 
     What is orthogonal to A and to the push of all three is given up. The first K are then along
     the push of the cells that become one, the others along that of the next. If `pushed`, both must
-    keep a push of their own: else it is given up within the two cells.
+    keep a push of their own: else it is what is orthogonal to A and to the push of the two, or of
+    the next. h is always what it was.
     """
     return two_of_three(A[0], push[0], after[0], pushed) if len(A) == 1 else turned(A, push, after)
 
@@ -74,13 +75,8 @@ def turned(A: Array, push: Array, after: Array) -> Array:
     """`turn_of` for any K."""
     K = len(A)
     turn = np.zeros((3 * K, 2 * K))
-    for way in range(2):
-        if way == 0:
-            kept = np.linalg.svd(np.vstack([A, push + after]))[2][: 2 * K]
-        else:
-            kept = np.zeros((2 * K, 3 * K))
-            kept[:K, : 2 * K] = np.linalg.svd(push[:, : 2 * K])[2][:K]
-            kept[K:, 2 * K :] = np.eye(K)
+    for known in (push + after, push, after):
+        kept = np.linalg.svd(np.vstack([A, known]))[2][: 2 * K]
         u, s, v = np.linalg.svd(push @ kept.T)
         one, other = u @ v[:K] @ kept, v[K:] @ kept
         p, q, r = np.linalg.svd(after @ other.T)
@@ -101,8 +97,8 @@ def still(left: Array, push: Array) -> bool:
 def two_of_three(A, push, c, pushed):  # type: ignore[no-untyped-def]
     """`turn_of` for K = 1, where what is given up is a cross product."""
     turn = np.empty((3, 2))
-    for way in range(2):
-        given_up = np.cross(A, push + c) if way == 0 else np.array([-push[1], push[0], 0.0])
+    for known in (push + c, push, c):
+        given_up = np.cross(A, known)
         given_up /= math.sqrt(max((given_up**2).sum(), 1e-300))
         first = push - (push * given_up).sum() * given_up
         size = math.sqrt((first**2).sum())

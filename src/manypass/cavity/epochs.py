@@ -119,7 +119,7 @@ class Batches(Epochs):
         (v, decay), (heat, apart) = self.pace(self.t, t), self._heat(d)
         n, share = past.n, self.again * problem.batch_share
         S = self._forces(past.count)
-        past.append(z, self.new, self.t, t)
+        past.append(z, self.new, self.t, t, v)
         A, E, _, P, _ = past.rows[:5, :, : past.n]
         along = v * d / math.sqrt(problem.data.alpha) * P[:, :n]
         self._put(along, v**2 * d * self.one.FF * (1 + share) + heat * past.one)

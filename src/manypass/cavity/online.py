@@ -89,7 +89,7 @@ class Online:
         """
         past, d = self.past, t - self.t
         self.v, self.decay = self.pace(self.t, t)
-        past.append(z, self.new, self.t, t)
+        past.append(z, self.new, self.t, t, self.v)
         own, n, ratio = past.newest, past.n, d / self.d if self.d else 0.0
         E, E_before, P, P_before = past.rows[1:5, :, :n].copy()
         one = self.one.ahead(self.before, ratio)

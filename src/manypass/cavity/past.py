@@ -54,7 +54,7 @@ class Past:
         # One unit is led example by example, more of them by products of matrices.
         order: Any = "C" if self.K == 1 else "F"
         self.z, self.e = (np.zeros((len(known), room), np.float32, order) for _ in range(2))
-        self.begin, self.end = np.zeros((2, 16))
+        self.begin, self.end, self.learned = np.zeros((3, 16))
         self.L, self.rows = np.zeros((room, room)), np.zeros((5 + kept, self.K, room))
         self.kept, self.sources = slice(5, 5 + kept), slice(5 + kept, None)
 
@@ -75,17 +75,19 @@ class Past:
         self.weights.place(0, root)
         self.first, self.rows[self.sources] = 1, 0.0
 
-    def append(self, z: Normals, f: Any, begin: float, end: float) -> None:
+    def append(self, z: Normals, f: Any, begin: float, end: float, v: float = 1.0) -> None:
         """Begin a cell, with normals (K × examples) made orthonormal to all others, 1, y and ỹ.
 
-        The population then has the covariance that it is given, not one that is off by chance.
+        The population then has the covariance that it is given, not one that is off by chance. What
+        is learned in a cell is ∫v dt.
         """
         n, size = self.n, np.float32(z.shape[1])
         if self.count == self.begin.size:
             self._grow()
         z, old = z.T - self.base @ (self.base.T @ z.T), self.z[:, :n]
         z -= old @ ((old.T @ z) / size)
-        self.begin[self.count], self.end[self.count], self.count = begin, end, self.count + 1
+        self.begin[self.count], self.end[self.count] = begin, end
+        self.learned[self.count], self.count = v * (end - begin), self.count + 1
         own = self.newest
         self.z[:, own] = orthonormal(z)
         self.e[:, own] = f  # until all forces in the cell are known
@@ -150,13 +152,15 @@ class Past:
     def merge(self, now: float) -> None:
         """Unite neighbours that together are shorter than their distance from now, over `per`.
 
+        Shorter in time, and in what was learned: where the rate falls, early cells are long ones.
         Of the normals of two cells and the next one third is given up: what is orthogonal to
         h = Σ A z as it is and to the push of all three. h is what it was, and may change as the
         response to these pushes does.
         """
         latest, K, weights = min(now, self.start), self.K, self.weights
         while True:
-            cell = neighbours(self.begin, self.end, self.count, self.per, now, latest)
+            cells = self.begin, self.end, self.learned
+            cell = neighbours(cells, self.count, self.per, now, latest)
             if cell < 0:
                 return
             n, a = self.n, K * cell
@@ -176,6 +180,8 @@ class Past:
             weights.unite(a, n, z, e)
             self.end[cell : self.count - 1] = self.end[cell + 1 : self.count]
             self.begin[cell + 1 : self.count - 1] = self.begin[cell + 2 : self.count]
+            self.learned[cell] += self.learned[cell + 1]
+            self.learned[cell + 1 : self.count - 1] = self.learned[cell + 2 : self.count]
             self.count -= 1
             self.first -= 1
 
@@ -195,16 +201,21 @@ class Past:
             table = getattr(self, name)
             setattr(self, name, np.pad(table, (*(table.ndim - 1) * [(0, 0)], (0, wide))))
         self.L = np.pad(self.L, (0, wide))
-        self.begin, self.end = np.pad(self.begin, (0, more)), np.pad(self.end, (0, more))
+        for name in ("begin", "end", "learned"):
+            setattr(self, name, np.pad(getattr(self, name), (0, more)))
 
 
 @njit(**FAST)
-def neighbours(begin, end, count, per, now, latest):  # type: ignore[no-untyped-def]
+def neighbours(cells, count, per, now, latest):  # type: ignore[no-untyped-def]
     """Return the first of two cells to unite, or −1; a push at one time stays alone."""
-    for a in range(count - 2):
+    (begin, end, learned), first, since = cells, -1, 0.0
+    for a in range(count - 3, -1, -1):
         b = a + 1
+        since += learned[b + 1]
         if end[b] > latest or end[b] - begin[a] > (now - end[b]) / per:
             continue
+        if learned[a] + learned[b] > since / per * (1 + 1e-9):  # at an even rate the same
+            continue
         if begin[a] < end[a] and begin[b] < end[b] and begin[b + 1] < end[b + 1]:
-            return a
-    return -1
+            first = a
+    return first

@@ -29,8 +29,7 @@ class Events(NamedTuple):
     @classmethod
     def of(cls, who: Any, share: Array, size: int, normals: Array) -> Events:
         """Sort instants by example and time, and make bridges of normals."""
-        order = np.argsort(who + share)
-        begin, share = np.searchsorted(who[order], np.arange(size + 1)), share[order]
+        begin, share = by_example(who, share, size)
         return cls(begin, share, bridges(begin, share, normals))
 
     @property
@@ -47,19 +46,12 @@ class Events(NamedTuple):
 
     def joined(self, other: Events, part: float, z: Array) -> Events:
         """One step of two, of which this is a part; z (2 × units × examples) are their normals."""
-        who, later = (np.repeat(np.arange(self.begin.size - 1), e.often) for e in (self, other))
-        a, b = math.sqrt(part), math.sqrt(1 - part)
-        first, second = a * z[0].T, b * z[1].T
-        path = first[who] * self.share[:, None] + a * self.bridge
-        path_later = first[later] + second[later] * other.share[:, None] + b * other.bridge
-        share = np.append(part * self.share, part + (1 - part) * other.share)
-        who = np.append(who, later)
-        bridge = np.concatenate([path, path_later]) - share[:, None] * (first + second)[who]
-        order = np.argsort(who, kind="stable")
-        return Events(self.begin + other.begin, share[order], bridge[order])
+        return Events(*joined(self, other, part, z))
 
     def of_part(self, part: slice) -> Events:
         """Those of some of the examples."""
+        if part == slice(None):
+            return self
         low, high, _ = part.indices(self.begin.size - 1)
         begin = self.begin[low : high + 1]
         inside = slice(begin[0], begin[-1])
@@ -83,6 +75,49 @@ class Span(NamedTuple):
     def of_part(self, part: slice) -> Span:
         """Everyone is."""
         return self
+
+
+@njit(**FAST)
+def by_example(who, share, size):  # type: ignore[no-untyped-def]
+    """Where those of each example begin, and their shares of the step in order of time."""
+    begin, out = np.zeros(size + 1, np.int64), np.empty(who.size)
+    for k in who:
+        begin[k + 1] += 1
+    begin = np.cumsum(begin)
+    filled = begin[:-1].copy()
+    for j in range(who.size):
+        k, at = who[j], filled[who[j]]
+        filled[k] += 1
+        while at > begin[k] and out[at - 1] > share[j]:
+            out[at] = out[at - 1]
+            at -= 1
+        out[at] = share[j]
+    return begin, out
+
+
+@njit(**FAST)
+def joined(first, second, part, z):  # type: ignore[no-untyped-def]
+    """Begin, shares and bridges of two steps as one: what is off a longer line between the ends."""
+    begin = first[0] + second[0]
+    share, bridge = np.empty(begin[-1]), np.empty((begin[-1], z.shape[1]))
+    a, b, left = math.sqrt(part), math.sqrt(1 - part), 1 - part
+    for k in range(begin.size - 1):
+        at = begin[k]
+        for j in range(first[0][k], first[0][k + 1]):
+            s = first[1][j]
+            share[at] = part * s
+            for u in range(z.shape[1]):
+                line = a * z[0, u, k] * (s - share[at]) - share[at] * b * z[1, u, k]
+                bridge[at, u] = line + a * first[2][j, u]
+            at += 1
+        for j in range(second[0][k], second[0][k + 1]):
+            s = second[1][j]
+            share[at] = part + left * s
+            for u in range(z.shape[1]):
+                line = a * z[0, u, k] * (1 - share[at]) + b * z[1, u, k] * (s - share[at])
+                bridge[at, u] = line + b * second[2][j, u]
+            at += 1
+    return begin, share, bridge
 
 
 @njit(**FAST)

@@ -5,8 +5,10 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 import stand_in_cupy
@@ -58,6 +60,28 @@ def test_no_driver_is_one_line(no_card):
     with pytest.raises(ValueError, match=r"device='cuda' cannot be served: .*; device='cpu'") as e:
         mp.solve(PROBLEM, [1], mp.Simulation(device="cuda"))
     assert "\n" not in str(e.value)
+
+
+def test_a_compiler_that_does_not_know_its_numpy_is_one_line(no_card):
+    """numba-cuda 0.30 looks for `np.row_stack` when it compiles; numpy 2.5 has none."""
+
+    class Gone:
+        gpus, current_context, jit = [0], lambda self: None, None
+
+    card_of = Gone()
+    card_of.jit = lambda signature: np.row_stacked
+    nvvm, error = types.ModuleType("nvvm"), types.ModuleType("error")
+    nvvm.NVVM, error.CudaSupportError, error.NvvmSupportError = object, KeyError, KeyError
+    driver = types.ModuleType("cudadrv")
+    driver.nvvm = nvvm
+    no_card.setattr(numba, "cuda", card_of, raising=False)
+    for name, module in (("", card_of), (".cudadrv", driver), (".cudadrv.error", error)):
+        no_card.setitem(sys.modules, f"numba.cuda{name}", module)
+    no_card.setattr(card, "find_spec", lambda name: name)
+    no_card.setattr(card, "version", lambda name: "0.30")
+    line = r"numba-cuda 0.30 compiles nothing here \(AttributeError: .*row_stacked.*pip install"
+    with pytest.raises(ValueError, match=line):
+        mp.solve(PROBLEM, [1], mp.Simulation(device="cuda"))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import lru_cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
@@ -50,6 +51,11 @@ def kernels_missing() -> str | None:
         nvvm.NVVM()
     except (NvvmSupportError, OSError, RuntimeError) as error:
         return f"CUDA's compiler is missing ({_line(error)}): {INSTALL}"
+    try:
+        cuda.jit("void(float32)")(lambda x: None)
+    except Exception as error:  # of whatever a version of it does not find in another package
+        why = f"{type(error).__name__}: {_line(error)}"
+        return f"numba-cuda {version('numba-cuda')} compiles nothing here ({why}): {INSTALL}"
     return None
 
 

@@ -1,5 +1,6 @@
 """Every rule: force, slope, equality, and the way to a file and back."""
 
+import itertools
 import math
 import pickle
 import re
@@ -11,9 +12,11 @@ import xarray as xr
 from every_rule import RULES, cubic, cubic_slope
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
 import manypass as mp
 from manypass import rules
+from manypass.simulation import kernels
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
@@ -181,3 +184,106 @@ def test_a_wrong_signature_is_told(function):
 def test_functions_that_cannot_be_compiled_are_named(force):
     with pytest.raises(ValueError, match="`force` must be a function of"):
         mp.Rule(force)
+
+
+def cube(z):
+    return z * z * z
+
+
+def cut(z):
+    return np.clip(cube(z), -1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("force", "written_out"),
+    [
+        (lambda x, y: cut(y - x), lambda x, y: min(max((y - x) ** 3, -1.0), 1.0)),  # of helpers
+        (lambda x, y: y * np.heaviside(0.2 - x * y, 0.5), lambda x, y: y if x * y < 0.2 else 0.0),
+        (
+            lambda x, y: special.erf(y - x) - special.erfc(x) * special.ndtr(y),
+            lambda x, y: math.erf(y - x) - math.erfc(x) * 0.5 * math.erfc(-y / math.sqrt(2)),
+        ),
+        (lambda x, y: y * special.expit(-x * y), lambda x, y: y / (1 + math.exp(x * y))),
+    ],
+)
+def test_forces_may_call_helpers_and_functions_that_numba_does_not_know(force, written_out):
+    one, two = (kernels.compiled_force(mp.Rule(f)) for f in (force, written_out))
+    for x, y in itertools.product((-1.3, 0.1, 0.7), (-1.0, 1.0)):
+        assert one(x, y) == pytest.approx(two(x, y), rel=1e-13, abs=1e-15)
+        assert one(x, y) == pytest.approx(float(mp.Rule(force).force(x, y)), rel=1e-13)
+
+
+def test_a_helper_that_changes_is_compiled_again():
+    def times(k):
+        def helper(z):
+            return k * z
+
+        return lambda x, y: helper(y - x)
+
+    assert [kernels.compiled_force(mp.Rule(times(k)))(0.5, 1.0) for k in (2.0, 4.0)] == [1.0, 2.0]
+
+
+async def later(x, y):
+    return y - x
+
+
+def each(x, y):
+    yield y - x
+
+
+def again(z):
+    return again(z / 2) if z > 1 else z
+
+
+@pytest.mark.parametrize(
+    ("force", "told"),
+    [
+        (later, "later must return a number when it is called: .* without async"),
+        (each, "each must return a number when it is called"),
+        (lambda x, y, **k: y - x, r"Rule\(force, k=3.0\), to be compiled, got \*\*k"),
+        (lambda x, y: np.piecewise(y - x, [y < x], [-1.0, 1.0]), "piecewise.*by `if` or np.where"),
+        (lambda x, y: np.select([y < x], [-1.0], 1.0), "select.*by `if` or np.where"),
+        (lambda x, y: special.j0(y - x), "'j0' .*needs its decorator numba.njit; .* cbrt, clip, "),
+        (lambda x, y: again(y - x), "'again'.* needs its decorator numba.njit"),
+    ],
+)
+def test_forces_that_cannot_be_compiled_are_told_what_would_do(force, told):
+    with pytest.raises(ValueError, match=f"^`force` .*{told}") as refused:
+        kernels.compiled_force(mp.Rule(force))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "x", "target", "told"),
+    [
+        (mp.Adaline(), "a", 1.0, "`x` must be numbers or an array of them, got 'a'"),
+        (
+            mp.Rule(lambda x, y: y - x),
+            0.5,
+            None,
+            "`target` must be numbers or an array of them, got None",
+        ),
+        (mp.Huber(), [1.0, 2.0], [1.0] * 3, r"must fit each other, got shapes \(2,\) and \(3,\)"),
+        (mp.Committee(2), [1, 2, 3], 1.0, r"`x` must have 2 activations, .* got \[1, 2, 3\]"),
+        (mp.Committee(2), "ab", 1.0, "`x` must be real numbers, got 'ab'"),
+        (mp.Committee(2), np.eye(2), np.ones(3), "`x` and `target` must fit each other"),
+    ],
+)
+def test_a_force_is_one_of_numbers(rule, x, target, told):
+    with pytest.raises(ValueError, match=told):
+        rule.force(x, target)
+
+
+@pytest.mark.parametrize("method", [mp.Simulation(n=20, samples=2), mp.DMFT(), "auto"])
+@pytest.mark.parametrize(
+    ("force", "told"),
+    [
+        (lambda x, y: np.sin(x) / x, "is nan"),
+        (lambda x, y: y / x, "is -inf"),
+        (lambda x, y: y * math.log(abs(x)), r"fails \(math domain error\)"),
+    ],
+)
+def test_a_force_must_be_finite_where_learning_begins(force, told, method):
+    problem = mp.Problem(mp.Teacher(1.0), mp.Rule(force), rate=1.0)
+    with pytest.raises(ValueError, match=f"its force {told} at x = 0, target = -1, where learning"):
+        mp.solve(problem, [1.0], method)

@@ -69,6 +69,7 @@ def test_own_function():
             lambda t: -1.0,
             r"`rate`, a function of the time t, must be a number .* got -1.0 at t = 0",
         ),
+        (np.log, "`rate`, a function of the time t, must be .* got -inf at t = 0"),
         (lambda: 1.0, "`rate`, a function of the time t, fails .* takes 0 positional"),
         (0.0, "`rate` must be a number from 1e-12"),
         (None, "`rate` must be a number"),

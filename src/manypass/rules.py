@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from manypass import checks
-
-Function = Callable[..., Any]
+from manypass import checks, forces
+from manypass.forces import Difference, Function
 
 
 class Rule:
@@ -26,8 +22,10 @@ class Rule:
     Parameters
     ----------
     force : callable
-        F(x, ỹ), of an activation x and a target ỹ (numbers or numpy arrays). One that draws random
-        numbers is refused: no `seed` would give them again.
+        F(x, ỹ), of an activation x and a target ỹ (numbers or numpy arrays). It may call functions
+        of one's own, which are compiled with it, and those of numpy and math that make a number of
+        numbers, also erf, erfc, expit and ndtr of scipy.special. One that draws random numbers is
+        refused: no `seed` would give them again.
     slope : callable, optional
         dF/dx; by default a central difference, good to nine digits or so. One that is given is
         compared with differences at some activations, and refused if it is of another force.
@@ -58,33 +56,32 @@ class Rule:
         slope = Difference(force) if slope is None else slope
         for name, function in (("force", force), ("slope", slope)):
             if not isinstance(function, Difference):
-                _takes(name, function, parameters)
+                forces.check_arguments(name, function, parameters)
         order = list(inspect.signature(force).parameters) if parameters else []
         values = {
             k: checks.number(k, parameters[k], -BOUND, BOUND) for k in order if k in parameters
         }
         for name, function in (("force", force), ("slope", slope)):
             if not isinstance(function, Difference) and function.__module__ != __name__:
-                _check_repeatable(name, function, tuple(values.values()))
+                forces.check_repeatable(name, function, tuple(values.values()))
         if not isinstance(slope, Difference) and slope.__module__ != __name__:
-            _check_slope(force, slope, tuple(values.values()))
+            forces.check_slope(force, slope, tuple(values.values()))
         object.__setattr__(self, "force_function", force)
         object.__setattr__(self, "slope_function", slope)
         object.__setattr__(self, "parameters", values)
 
     def force(self, x: Any, target: Any) -> Any:
-        """F(x, ỹ)."""
-        return self.force_function(x, target, *self.parameters.values())
+        """F(x, ỹ), of numbers or arrays."""
+        return forces.applied(self.force_function, x, target, *self.parameters.values())
 
     def slope(self, x: Any, target: Any) -> Any:
         """dF/dx at (x, ỹ)."""
-        return self.slope_function(x, target, *self.parameters.values())
+        return forces.applied(self.slope_function, x, target, *self.parameters.values())
 
     @property
     def reach(self) -> float:
         """The largest |F|/|x| at activations beside which every constant is nil: 0 if bounded."""
-        with np.errstate(all="ignore"):
-            far = [abs(float(self.force(x, y))) for x in (-FAR, FAR) for y in (-1.0, 1.0)]
+        far = [abs(float(self.force(x, y))) for x in (-FAR, FAR) for y in (-1.0, 1.0)]
         return max(far) / FAR
 
     @property
@@ -119,7 +116,7 @@ class Rule:
         if type(self) is Rule:
             own = {"force": self.force_function, "slope": self.slope_function}
             given = {k: f for k, f in own.items() if not isinstance(f, Difference)}
-            shown = [f"{name}={_title(function)}" for name, function in given.items()] + shown
+            shown = [f"{name}={forces.title(function)}" for name, function in given.items()] + shown
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _key(self) -> tuple[Any, ...]:
@@ -140,139 +137,7 @@ class Rule:
 
 LARGE = 1e6  # activations beside which all constants of a force are nil
 FAR = 1e12  # and beside which every allowed parameter is
-STEP = 6e-6  # ∛ε: errors of rounding and of the difference are equal
-
-
-def central_difference(force, x, target, *parameters):  # type: ignore[no-untyped-def]
-    """dF/dx ≈ [F(x + h, ỹ) − F(x − h, ỹ)]/2h."""
-    h = STEP * (1.0 + abs(x))
-    return (force(x + h, target, *parameters) - force(x - h, target, *parameters)) / (2.0 * h)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The slope of a force for which none was given."""
-
-    force: Function
-
-    def __call__(self, x: Any, target: Any, *parameters: float) -> Any:
-        """Return the slope at (x, ỹ)."""
-        return central_difference(self.force, x, target, *parameters)  # type: ignore[no-untyped-call]
-
-
-def around(function: Function) -> tuple[Any, ...]:
-    """Return what a function takes from around it; compiled, it would keep these values for ever.
-
-    Examples
-    --------
-    >>> from manypass.rules import around
-    >>> g = 2.0
-    >>> around(lambda x, y: g * (y - x))
-    (('g', 'float', 2.0),)
-    """
-    if isinstance(function, Difference):
-        return around(function.force)
-    used = inspect.getclosurevars(getattr(function, "py_func", function))
-    found = []
-    for name, value in sorted({**used.globals, **used.nonlocals}.items()):
-        kept = (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
-        found.append((name, type(value).__name__, kept if _hashable(kept) else repr(kept)))
-    return tuple(found)
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
 BOUND = 1e6  # no parameter of a rule is sensibly larger; keeps every power of it finite
-
-
-def _takes(name: str, function: Function, parameters: dict[str, float]) -> None:
-    """Check that a user's function takes x, a target and exactly these parameters."""
-    if not isinstance(getattr(function, "py_func", function), FunctionType):  # of numba: py_func
-        raise ValueError(
-            f"`{name}` must be a function of (x, target) written in Python, by def or lambda, so "
-            f"that it can be compiled, with numbers of its own by name, Rule(F, k=3.0), got "
-            f"{checks.shown(function)}"
-        )
-    signature = list(inspect.signature(function).parameters.values())
-    places = [p for p in signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if len(places) < 2 and not any(p.kind is p.VAR_POSITIONAL for p in signature):
-        own = ", ".join(p.name for p in signature)
-        raise ValueError(f"`{name}` must be a function of (x, target), got one of ({own})")
-    taken = [p.name for p in signature if p.name in parameters or p.default is p.empty][2:]
-    if set(taken) != set(parameters):
-        given = ", ".join(parameters) or "none"
-        own = f"the parameters {', '.join(taken)}" if taken else "no parameter"
-        raise ValueError(f"`{name}` takes {own} after (x, target), got {given}")
-    if len(places) != 2 + len(parameters) or len(signature) != len(places):
-        own = ", ".join(str(p) for p in signature)
-        raise ValueError(
-            f"`{name}` must be a function of (x, target) and of the parameters that are given, "
-            f"with no others that have defaults and no *args, to be compiled, got one of ({own})"
-        )
-
-
-PLACES = [(x, y) for x in (-2.93, -0.7, 0.137, 1.63) for y in (-1.0, 0.37, 1.0)]
-
-
-def _check_slope(force: Function, slope: Function, values: tuple[float, ...]) -> None:
-    """Refuse a slope that differs from dF/dx where two differences of the force agree on it."""
-    F, dF = (getattr(f, "py_func", f) for f in (force, slope))
-
-    def rise(x: float, y: float, h: float) -> float:
-        return (float(F(x + h, y, *values)) - float(F(x - h, y, *values))) / (2 * h)
-
-    for x, y in PLACES:
-        with np.errstate(all="ignore"):
-            try:
-                size = abs(float(F(x, y, *values)))
-                found, finer = rise(x, y, 4 * STEP), rise(x, y, STEP)
-            except Exception:  # a force that fails is told where it is used
-                return
-            try:
-                given = float(dF(x, y, *values))
-            except Exception as error:
-                what = f"{type(error).__name__}: {error}"
-                raise ValueError(f"`slope` fails at x = {x}, target = {y}: {what}") from None
-        known = abs(found - finer) <= 1e-4 * abs(finer) + 1e-8 * size  # no kink, no jump, finite
-        if known and not abs(given - finer) <= 1e-3 * max(abs(given), abs(finer)) + 1e-7 * size:
-            raise ValueError(
-                f"`slope` is not dF/dx of `force`: at x = {x}, target = {y} it is {given:.6g}, a "
-                f"difference of the force gives {finer:.6g}; mend it, or leave it out"
-            )
-
-
-def _check_repeatable(name: str, function: Function, values: tuple[float, ...]) -> None:
-    """Refuse a function that draws random numbers: compiled, they follow no seed of a method."""
-    plain = getattr(function, "py_func", function)
-    drawn = "random" in plain.__code__.co_names
-    with np.errstate(all="ignore"):
-        for place in PLACES:
-            try:
-                one, two = (float(plain(*place, *values)) for _ in range(2))
-            except Exception:  # a function that fails is told where it is used
-                break
-            drawn = drawn or not (one == two or (one != one and two != two))
-    if drawn:
-        raise ValueError(
-            f"`{name}` {_title(plain)} draws random numbers, or is not the same twice for one "
-            f"(x, target): no `seed` would give it again. Noise of targets is the `noise` of a "
-            f"Teacher, that of steps the `temperature` of a Problem"
-        )
-
-
-def _title(function: Function) -> str:
-    """Name of a function; where a nameless one stands."""
-    title = getattr(function, "__name__", None) or repr(function)
-    code = getattr(function, "__code__", None)
-    if title != "<lambda>" or code is None:
-        return str(title)
-    return f"<lambda at {Path(code.co_filename).name}:{code.co_firstlineno}>"
 
 
 def _rebuild(

@@ -278,7 +278,8 @@ class Function(Schedule):
         self(0.0)
         for time in (0.0, 1.0):
             try:
-                one, two = float(self.function(time)), float(self.function(time))
+                with np.errstate(all="ignore"):
+                    one, two = float(self.function(time)), float(self.function(time))
             except Exception:  # told when this time is asked for
                 break
             if one != two and one == one:  # NaN is told with its time, too
@@ -292,8 +293,9 @@ class Function(Schedule):
         t = np.asarray(t, float)
         values, time = [], 0.0
         try:
-            for time in t.ravel().tolist():
-                values.append(self.function(time))
+            with np.errstate(all="ignore"):  # what is not finite is refused below
+                for time in t.ravel().tolist():
+                    values.append(self.function(time))
         except Exception as error:
             raise ValueError(
                 f"{self._told} fails at t = {time:g}: {type(error).__name__}: {error}"

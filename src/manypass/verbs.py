@@ -6,14 +6,14 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from manypass import card, checks, orders, results, spectrum
+from manypass import card, checks, forces, orders, results, spectrum
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
 from manypass.exact import steady
 from manypass.exact.method import Exact
 from manypass.problem import Problem, checked
-from manypass.rules import Adaline, Hebbian
+from manypass.rules import Adaline, Hebbian, Rule
 from manypass.schedules import Schedule
 
 if TYPE_CHECKING:
@@ -236,7 +236,14 @@ def _asked(problem: Problem, method: Method) -> Problem:
 
 
 def _method(problem: Problem, method: Method | str, asked: str = "solve") -> Method:
-    chosen = resolve(checked(problem), method, asked)
+    rule, values = checked(problem).rule, tuple(problem.rule.parameters.values())
+    own = type(rule) is Rule and problem.start is None
+    if own and (wrong := forces.unready(rule.force_function, values)):
+        raise ValueError(
+            f"`rule` {rule!r}: its force {wrong}, where learning from J = 0 begins: make it finite "
+            f"there, or give the problem a `start`"
+        )
+    chosen = resolve(problem, method, asked)
     reason = _refusal(chosen, problem, asked)
     if reason:
         raise ValueError(reason)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from manypass import checks, rules
+from manypass import checks, forces, rules
 from manypass.layers.activation import ACTIVATIONS, slopes, values
 
 MOST_UNITS = 16
@@ -88,9 +88,19 @@ class Committee(rules.Rule):
 
     def force(self, x: Any, target: Any) -> Any:
         """F, on the last axis of x its K units."""
-        x, a = np.asarray(x, float), np.array(self.second)
-        error = np.asarray(target) - values(x, self.kind) @ a
-        return error[..., None] * a * slopes(x, self.kind)
+        given, target, a = (
+            checks.reals("x", x),
+            checks.reals("target", target),
+            np.array(self.second),
+        )
+        if given.shape[-1:] != a.shape:
+            raise ValueError(
+                f"`x` must have {self.hidden} activations, one a unit, on its last axis, got "
+                f"{checks.shown(x)}"
+            )
+        forces.check_shapes(given[..., 0], target)
+        error = target - values(given, self.kind) @ a
+        return error[..., None] * a * slopes(given, self.kind)
 
     def slope(self, x: Any, target: Any) -> Any:
         """Refused: the slope of K forces is a matrix, which no method needs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -12,14 +13,17 @@ from manypass.compiling import FAST, njit  # before numba: it tells what numba c
 
 # isort: split
 from numba import cfunc, config, float64, types
-from numba.core.errors import NumbaError, UnsupportedBytecodeError
+from numba.core.errors import NumbaError, NumbaWarning, UnsupportedBytecodeError
 
 from manypass import rules
-from manypass.rules import Difference, Rule, around, central_difference
+from manypass.forces import Difference, around, central_difference, with_helpers
+from manypass.rules import Rule
+from manypass.simulation import known
 
 FINE, DIVERGED, NOT_A_NUMBER = 0, 1, 2
 
 
+HELPER = njit(nogil=True, error_model="numpy")
 DIFFERENCE = njit(nogil=True, error_model="numpy")(central_difference)
 
 
@@ -214,15 +218,14 @@ def _compiled(name: str, function: Callable[..., Any], count: int, taken: Any) -
     ours = not isinstance(function, Difference) and function.__module__ == rules.__name__
     compiled = njit(**FAST | {"cache": ours})(_plain(function, count))
     try:
-        compiled.compile((float64,) * (2 + count))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumbaWarning)  # of what is then refused, or served
+            compiled.compile((float64,) * (2 + count))
     except (NumbaError, UnsupportedBytecodeError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        own = f'File "{_file(function)}"'
-        place = next((line for line in lines if line.startswith(own)), _place(function))
         raise ValueError(
-            f"`{name}` {getattr(function, '__qualname__', function)} ({place}) cannot be compiled, "
-            f"it must be a plain numeric function of the numbers (x, target), as by min, max, abs, "
-            f"if and np.exp: {' '.join(lines[:3])[:300]}"
+            f"`{name}` {getattr(function, '__qualname__', function)} ({_place(function)}) cannot "
+            f"be compiled, it must be a plain numeric function of the numbers (x, target), as by "
+            f"min, max, abs, if and np.exp: {known.why(error)}"
         ) from None
     returned = compiled.nopython_signatures[0].return_type
     if isinstance(returned, types.Array) and returned.ndim == 0:  # of np.where and the like
@@ -245,7 +248,7 @@ def _pointer(function: Callable[..., Any], count: int, taken: Any) -> Any:
 def _plain(function: Callable[..., Any], count: int) -> Callable[..., Any]:
     """Return a function that numba can compile: of a fixed number of arguments."""
     if not isinstance(function, Difference):
-        return getattr(function, "py_func", function)
+        return with_helpers(function, HELPER)
     force = _compiled("force", function.force, count, around(function.force))
     return _called("difference(F, {})", force, count)
 
@@ -256,10 +259,6 @@ def _called(how: str, force: Any, count: int) -> Callable[..., Any]:
     scope = {"F": force, "difference": DIFFERENCE}
     made: Callable[..., Any] = eval(f"lambda {names}: {how.format(names)}", scope)
     return made
-
-
-def _file(function: Callable[..., Any]) -> str:
-    return str(getattr(getattr(function, "__code__", None), "co_filename", ""))
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, float64, from_dtype
 
+from manypass.forces import with_helpers
 from manypass.simulation.cuda.lanes import LANES, SIMULATED, load4, warp_sum
 from manypass.simulation.cuda.philox import HEAT, below, normals
 
@@ -115,7 +116,7 @@ def device_force(function: Any, count: int, real: Any, taken: Any = ()) -> Any:
 
     `taken` is what it takes from around it, `rules.around`: with other values it is another one.
     """
-    plain = cuda.jit(device=True)(getattr(function, "py_func", function))
+    plain = cuda.jit(device=True)(with_helpers(function, cuda.jit(device=True)))
     if not SIMULATED:
         number = from_dtype(np.dtype(real))
         try:

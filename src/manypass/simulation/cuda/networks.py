@@ -13,9 +13,9 @@ from manypass import card
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Measured
+from manypass.forces import around
 from manypass.observables import generalization_error
 from manypass.problem import Problem
-from manypass.rules import around
 from manypass.simulation import settling
 from manypass.simulation.cuda import kernels
 from manypass.simulation.cuda.kernels import FINE, NOT_A_NUMBER, WARPS

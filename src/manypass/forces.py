@@ -1,0 +1,260 @@
+"""A user's own force: what it must be, what it takes from around it, and its slope."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from manypass import checks
+
+Function = Callable[..., Any]
+KNOWN = ("numpy", "numba")  # whose functions are the compiler's to know
+STEP = 6e-6  # ∛ε: errors of rounding and of the difference are equal
+
+
+def central_difference(force, x, target, *parameters):  # type: ignore[no-untyped-def]
+    """dF/dx ≈ [F(x + h, ỹ) − F(x − h, ỹ)]/2h."""
+    h = STEP * (1.0 + abs(x))
+    return (force(x + h, target, *parameters) - force(x - h, target, *parameters)) / (2.0 * h)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The slope of a force for which none was given."""
+
+    force: Function
+
+    def __call__(self, x: Any, target: Any, *parameters: float) -> Any:
+        """Return the slope at (x, ỹ)."""
+        return central_difference(self.force, x, target, *parameters)  # type: ignore[no-untyped-call]
+
+
+def around(function: Function, outer: tuple[Function, ...] = ()) -> tuple[Any, ...]:
+    """Return what a function takes from around it; compiled, it would keep these values for ever.
+
+    Examples
+    --------
+    >>> from manypass.rules import around
+    >>> g = 2.0
+    >>> around(lambda x, y: g * (y - x))
+    (('g', 'float', 2.0),)
+    """
+    if isinstance(function, Difference):
+        return around(function.force)
+    found = []
+    for name, value in sorted(used(function).items()):
+        kept = (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
+        found.append((name, type(value).__name__, kept if _hashable(kept) else repr(kept)))
+    for helper in helpers(function, outer).values():
+        found += around(helper, (*outer, function))
+    return tuple(found)
+
+
+def used(function: Function) -> dict[str, Any]:
+    """Return what a function names that stands around it."""
+    variables = inspect.getclosurevars(getattr(function, "py_func", function))
+    return {**variables.globals, **variables.nonlocals}
+
+
+def helpers(function: Function, outer: tuple[Function, ...] = ()) -> dict[str, Function]:
+    """Return the functions written in Python that a function calls, but not what calls it."""
+    return {
+        name: value
+        for name, value in used(function).items()
+        if isinstance(value, FunctionType)
+        and value.__module__.partition(".")[0] not in KNOWN
+        and value not in (*outer, function)
+    }
+
+
+def with_helpers(
+    function: Function, compiled: Function, outer: tuple[Function, ...] = ()
+) -> Function:
+    """Return a function of Python whose helpers are compiled, each with its own.
+
+    Examples
+    --------
+    >>> import numba
+    >>> half = lambda z: z / 2
+    >>> numba.njit(with_helpers(lambda x, y: half(y - x), numba.njit))(0.5, 1.0)
+    0.25
+    """
+    function = getattr(function, "py_func", function)
+    made = {
+        name: compiled(with_helpers(helper, compiled, (*outer, function)))
+        for name, helper in helpers(function, outer).items()
+    }
+    if not made:
+        return function
+    code, cells = function.__code__, function.__closure__ or ()
+    held = zip(code.co_freevars, cells, strict=True)
+    closure = tuple(CellType(made.get(name, cell.cell_contents)) for name, cell in held)
+    scope = {**function.__globals__, **made}
+    out = FunctionType(code, scope, function.__name__, function.__defaults__, closure)
+    out.__qualname__ = function.__qualname__
+    return out
+
+
+def applied(function: Function, x: Any, target: Any, *parameters: float) -> Any:
+    """Return F(x, ỹ) of numbers or arrays; what is not finite is told where it is used."""
+    x, target = (_numbers(*pair) for pair in (("x", x), ("target", target)))
+    check_shapes(x, target)
+    with np.errstate(all="ignore"):
+        return function(x, target, *parameters)
+
+
+def check_shapes(x: Any, target: Any) -> None:
+    """Refuse activations and targets that numpy cannot bring together."""
+    try:
+        np.broadcast_shapes(np.shape(x), np.shape(target))
+    except ValueError:
+        shapes = f"{np.shape(x)} and {np.shape(target)}"
+        raise ValueError(f"`x` and `target` must fit each other, got shapes {shapes}") from None
+
+
+def _numbers(name: str, value: Any) -> Any:
+    """Return numbers as they are, and lists of them as arrays."""
+    if isinstance(value, float | int):
+        return value
+    given = value if hasattr(value, "dtype") else checks.array(name, value)
+    if getattr(given.dtype, "kind", "O") not in "iuf":
+        raise ValueError(f"`{name}` must be numbers or an array of them, got {checks.shown(value)}")
+    return given
+
+
+def unready(force: Function, values: tuple[float, ...]) -> str | None:
+    """Say that a force is not finite at x = 0, where learning from J = 0 begins, or None.
+
+    Examples
+    --------
+    >>> unready(lambda x, y: y / x, ())
+    'is -inf at x = 0, target = -1'
+    """
+    for target in (-1.0, 0.37, 1.0):
+        told = None
+        for x in (0.0, 0.137):
+            try:
+                with np.errstate(all="ignore"):
+                    found = float(force(np.float64(x), np.float64(target), *values))
+                wrong = f"is {found}"
+            except Exception as error:
+                found, wrong = math.nan, f"fails ({error})"
+            if math.isfinite(found):
+                break
+            if told:  # everywhere: that is told where it is used
+                return None
+            told = f"{wrong} at x = 0, target = {target:g}"
+        if told:
+            return told
+    return None
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def check_arguments(name: str, function: Function, parameters: dict[str, float]) -> None:
+    """Check that a user's function takes x, a target and exactly these parameters."""
+    if not isinstance(getattr(function, "py_func", function), FunctionType):  # of numba: py_func
+        raise ValueError(
+            f"`{name}` must be a function of (x, target) written in Python, by def or lambda, so "
+            f"that it can be compiled, with numbers of its own by name, Rule(F, k=3.0), got "
+            f"{checks.shown(function)}"
+        )
+    plain = getattr(function, "py_func", function)
+    if inspect.iscoroutinefunction(plain) or plain.__code__.co_flags & GENERATES:
+        raise ValueError(
+            f"`{name}` {title(plain)} must return a number when it is called: write it by def, "
+            f"without async, await or yield"
+        )
+    signature = list(inspect.signature(function).parameters.values())
+    if more := [str(p) for p in signature if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]:
+        raise ValueError(
+            f"`{name}` must be a function of (x, target) and parameters by their names, such as "
+            f"force(x, target, k) for Rule(force, k=3.0), to be compiled, got {' and '.join(more)}"
+        )
+    places = [p for p in signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(places) < 2:
+        own = ", ".join(p.name for p in signature)
+        raise ValueError(f"`{name}` must be a function of (x, target), got one of ({own})")
+    taken = [p.name for p in signature if p.name in parameters or p.default is p.empty][2:]
+    if set(taken) != set(parameters):
+        given = ", ".join(parameters) or "none"
+        own = f"the parameters {', '.join(taken)}" if taken else "no parameter"
+        raise ValueError(f"`{name}` takes {own} after (x, target), got {given}")
+    if len(places) != 2 + len(parameters) or len(signature) != len(places):
+        own = ", ".join(str(p) for p in signature)
+        raise ValueError(
+            f"`{name}` must be a function of (x, target) and of the parameters that are given, "
+            f"with no others that have defaults, to be compiled, got one of ({own})"
+        )
+
+
+GENERATES = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+PLACES = [(x, y) for x in (-2.93, -0.7, 0.137, 1.63) for y in (-1.0, 0.37, 1.0)]
+
+
+def check_slope(force: Function, slope: Function, values: tuple[float, ...]) -> None:
+    """Refuse a slope that differs from dF/dx where two differences of the force agree on it."""
+    F, dF = (getattr(f, "py_func", f) for f in (force, slope))
+
+    def rise(x: float, y: float, h: float) -> float:
+        return (float(F(x + h, y, *values)) - float(F(x - h, y, *values))) / (2 * h)
+
+    for x, y in PLACES:
+        with np.errstate(all="ignore"):
+            try:
+                size = abs(float(F(x, y, *values)))
+                found, finer = rise(x, y, 4 * STEP), rise(x, y, STEP)
+            except Exception:  # a force that fails is told where it is used
+                return
+            try:
+                given = float(dF(x, y, *values))
+            except Exception as error:
+                what = f"{type(error).__name__}: {error}"
+                raise ValueError(f"`slope` fails at x = {x}, target = {y}: {what}") from None
+        known = abs(found - finer) <= 1e-4 * abs(finer) + 1e-8 * size  # no kink, no jump, finite
+        if known and not abs(given - finer) <= 1e-3 * max(abs(given), abs(finer)) + 1e-7 * size:
+            raise ValueError(
+                f"`slope` is not dF/dx of `force`: at x = {x}, target = {y} it is {given:.6g}, a "
+                f"difference of the force gives {finer:.6g}; mend it, or leave it out"
+            )
+
+
+def check_repeatable(name: str, function: Function, values: tuple[float, ...]) -> None:
+    """Refuse a function that draws random numbers: compiled, they follow no seed of a method."""
+    plain = getattr(function, "py_func", function)
+    drawn = "random" in plain.__code__.co_names
+    with np.errstate(all="ignore"):
+        for place in PLACES:
+            try:
+                one, two = (float(plain(*place, *values)) for _ in range(2))
+            except Exception:  # a function that fails is told where it is used
+                break
+            drawn = drawn or not (one == two or (one != one and two != two))
+    if drawn:
+        raise ValueError(
+            f"`{name}` {title(plain)} draws random numbers, or is not the same twice for one "
+            f"(x, target): no `seed` would give it again. Noise of targets is the `noise` of a "
+            f"Teacher, that of steps the `temperature` of a Problem"
+        )
+
+
+def title(function: Function) -> str:
+    """Name of a function; where a nameless one stands."""
+    title = getattr(function, "__name__", None) or repr(function)
+    code = getattr(function, "__code__", None)
+    if title != "<lambda>" or code is None:
+        return str(title)
+    return f"<lambda at {Path(code.co_filename).name}:{code.co_firstlineno}>"

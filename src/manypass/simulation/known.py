@@ -1,0 +1,60 @@
+"""Functions of numpy, scipy and math that forces call and numba does not know, of numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy  # its rooms open on first use
+from numba import types
+from numba.extending import overload
+
+ROOT2 = math.sqrt(2.0)
+EQUIVALENTS: dict[Any, Any] = {
+    np.clip: lambda a, a_min, a_max: min(max(a, a_min), a_max),
+    np.heaviside: lambda x1, x2: x2 if x1 == 0 else (1.0 * (x1 > 0) if x1 == x1 else x1),
+    math.cbrt: lambda x: np.cbrt(x),
+    scipy.special.erf: lambda x: math.erf(x),
+    scipy.special.erfc: lambda x: math.erfc(x),
+    scipy.special.expit: lambda x: 1.0 / (1.0 + math.exp(-x)),
+    scipy.special.ndtr: lambda x: 0.5 * math.erfc(-x / ROOT2),
+}
+INSTEAD = {  # of what no number is made of
+    "piecewise": "`if` or np.where",
+    "select": "`if` or np.where",
+    "interp": "`if`, min and max",
+    "vectorize": "the function itself, of numbers",
+}
+
+
+def _serve(function: Any, equivalent: Any) -> None:
+    """Let numba compile a function as another one, if its arguments are numbers."""
+    many = equivalent.__code__.co_argcount
+
+    def typed(*kinds: Any) -> Any:
+        numbers = len(kinds) == many and all(isinstance(k, types.Number) for k in kinds)
+        return equivalent if numbers else None
+
+    overload(function, strict=False)(typed)
+
+
+for _function, _equivalent in EQUIVALENTS.items():
+    _serve(_function, _equivalent)
+
+
+def why(error: Exception) -> str:
+    """Say on one line what numba cannot compile, and what would do instead."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if "mode pipeline" not in line and not line.startswith("File")]
+    what = " ".join((said or lines)[:2])[:200]
+    other = next((use for name, use in INSTEAD.items() if name in what), None)
+    if other:
+        return f"{what}; write it by {other}"
+    if "Untyped global name" in what or "Unknown attribute" in what:
+        served = ", ".join(sorted(f.__name__ for f in EQUIVALENTS))
+        return (
+            f"{what}; a function of your own that numba can compile needs its decorator "
+            f"numba.njit; of others the compiler knows most of math and numpy, and {served}"
+        )
+    return what

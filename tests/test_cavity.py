@@ -370,7 +370,7 @@ BAD = [
     ({"time": "late"}, "`time` must be a number or 'steady', got 'late'"),
     ({"samples": 0}, "`samples`"),
     ({"seed": 1.5}, "`seed`"),
-    ({"source": "magic"}, "`source` must be one of 'exact', got 'magic'"),
+    ({"source": "magic"}, "`source` must be one of 'exact', 'simulation', 'dmft', got 'magic'"),
     ({"source": 3}, "`source` must be 'exact', a DMFT, a Simulation, or a result"),
     ({"source": "two"}, "two_time=True"),
     ({"source": mp.Simulation}, "`source` must be 'exact', a DMFT, a Simulation, or a result"),

@@ -243,9 +243,7 @@ def test_rules_that_cannot_be_served_are_refused():
         mp.solve(batch.replace(rule=mp.Perceptron()), [1.0])
     singular = mp.Rule(force=lambda x, y: y / x, slope=lambda x, y: -y / x**2)
     for problem in (ADATRON, batch):
-        with pytest.raises(
-            ValueError, match=r"force is -inf at x = 0.* where learning"
-        ):
+        with pytest.raises(ValueError, match=r"force is -inf at x = 0.* where learning"):
             mp.solve(problem.replace(rule=singular), [1.0])
         with pytest.raises(ValueError, match=r"force.*not finite at x = 0.*Simulation"):
             mp.solve(problem.replace(rule=singular, start=mp.Start(R=0.1, Q=0.5)), [1.0])

@@ -6,6 +6,8 @@ import os
 import random
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -29,7 +31,13 @@ ROWS = "".join(f"{i / 7},{i % 5},{i % 3}\n" for i in range(6))
         (f"a,b,y\n{ROWS}1,,2\n", {}, "column 'b' is missing in line 8 of "),
         (f"a,b,y\n\n{ROWS}  \n1,,2\n", {}, "column 'b' is missing in line 10 of "),  # empty lines
         (f'a,"b\nc",y\n{ROWS}1,?,2\n', {}, r"got '\?' in column .*, line 9 of "),
-        (f"a,b,y\n{ROWS}1,1,\n", {}, "`y` .* got nan in line 8 of "),
+        (f"a,b,y\n{ROWS}1,1,\n", {}, r"`y` .* is missing \(nan\) in line 8 of "),
+        (
+            f"a,b,y\n{ROWS}1_000,1,2\n",
+            {},
+            "'1_000' in .*, line 8 of '.*': an underscore .* write 1000$",
+        ),
+        (f"a,b,y\n{ROWS}1,1,١٢\n", {}, "'١٢' in .*, line 8 of '.*': its digits .* write 12$"),
         (f"a,b,y\n{ROWS}1,1,7\n", {"task": "classification"}, "got 0 in line 2 of "),
         (f"a,b,y\n{ROWS}x,1,7\n".replace(",", "  "), {"sep": r"\s+"}, "got 'x' in .*, line 8 of "),
         (f"a,b,y\n{ROWS},1,7\n", {"one_hot": ["a"]}, "'a' is missing in line 8 of "),
@@ -40,7 +48,7 @@ def test_a_cell_of_a_file_is_named_by_its_line(tmp_path, name, text, settings, p
     path = tmp_path / name
     with (gzip.open if name.endswith("gz") else open)(path, "wt") as file:
         file.write(text)
-    with pytest.raises(ValueError, match=f"{place}'.*{name}'"):
+    with pytest.raises(ValueError, match=place if "$" in place else f"{place}'.*{name}'"):
         mp.read_dataset(path, "y", **settings)
 
 
@@ -745,3 +753,44 @@ def test_a_critical_rate_knows_how_steep_a_force_is():
         assert mp.critical_rate(problem(1.2, force)) == np.inf  # slower than x, be it late
     with pytest.raises(ValueError, match=r"no critical rate was found .* `alpha` = 0\.1"):
         mp.critical_rate(problem(0.1, mp.Adatron(kappa=1.0)))
+
+
+@pytest.mark.parametrize("settle", [0, 0.1])
+def test_networks_that_have_not_settled_are_told_even_if_they_are_few(settle):
+    with pytest.warns(UserWarning, match=f"`settle` = {settle} (waits for no step|is too short)"):
+        mp.steady_state(PROBLEM, mp.Simulation(n=50, samples=4, settle=settle))
+
+
+@pytest.mark.parametrize(
+    ("task", "target", "told"), [("classification", -1, "says 1$"), ("regression", 1, "says 0.5$")]
+)
+def test_a_target_that_no_noiseless_teacher_gives_is_refused(task, target, told):
+    given = {"y": 0.5, "target": target}
+    with pytest.raises(ValueError, match=f"^`target` = {target} cannot be at `y` = 0.5: .*{told}"):
+        mp.activation_density(PROBLEM.replace(task=task), 1.0, [0.0], **given)
+
+
+def test_rules_of_margins_on_a_regression_are_told_where_they_are_given():
+    problem = PROBLEM.replace(task="regression")
+    for make in (
+        lambda: mp.Problem(problem.data, "perceptron", rate=1.0),
+        lambda: problem.replace(rule="adatron"),
+    ):
+        with pytest.warns(UserWarning, match="is one of margins .* or a `task` of classes") as told:
+            make()
+        assert told[0].filename == __file__
+
+
+def test_numbers_are_what_python_takes_for_them():
+    assert PROBLEM.replace(rate=Decimal("0.5"), decay=Fraction(1, 4)).rate == 0.5
+    assert mp.solve(PROBLEM, [Decimal("0.5"), 2]).t.values.tolist() == [0.5, 2.0]
+    with pytest.raises(ValueError, match=r"^`times` must be real numbers, got \[True, 2\]"):
+        mp.solve(PROBLEM, [True, 2])
+    with pytest.raises(ValueError, match=r"^`rate` must be a number .* got nan"):
+        PROBLEM.replace(rate=Decimal("sNaN"))
+
+
+def test_a_result_says_that_learning_diverges():
+    found = mp.solve(PROBLEM.replace(rate=5.0), [1, 40])
+    assert "`rate` = 5 is not below the critical rate v_c = 2.1" in found.attrs["diverges"]
+    assert "diverges" not in mp.solve(PROBLEM, [1, 40]).attrs

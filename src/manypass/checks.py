@@ -8,6 +8,7 @@ import secrets
 import sys
 from collections.abc import Collection, Iterable
 from dataclasses import fields
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -18,7 +19,12 @@ Array = NDArray[np.float64]
 
 
 def bare(value: Any) -> Any:
-    """Return what a scalar or a 0-d array of numpy or xarray holds, anything else as it is."""
+    """Return what a scalar or a 0-d array of numpy or xarray holds, anything else as it is.
+
+    A Decimal, which is no `Real` to Python, is a float.
+    """
+    if isinstance(value, Decimal):
+        return math.nan if value.is_nan() else float(value)
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     held = kind in ("b", "i", "u", "f", "U") and getattr(value, "ndim", None) == 0
     return value.item() if held and not np.ma.is_masked(value) else value
@@ -40,7 +46,9 @@ def shown(value: Any, most: int = 60) -> str:
 
 def is_real(value: Any) -> bool:
     """Whether this is a real number; numpy takes a span of time for a whole one."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_ | np.timedelta64)
+    return isinstance(value, Real | Decimal) and not isinstance(
+        value, bool | np.bool_ | np.timedelta64
+    )
 
 
 def number(
@@ -81,10 +89,25 @@ def count(name: str, value: Any, low: int, high: int) -> int:
 
 def outside() -> int:
     """Return the stack level of whoever called the package, for a warning of its caller."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals["__name__"].startswith("manypass."):
-        level, frame = level + 1, frame.f_back
-    return level
+    return 1 + next(i for i, name in enumerate(_callers()) if not name.startswith(OURS))
+
+
+def maker() -> str:
+    """Return the room of the package that makes a problem, or "" if it is none of them."""
+    name = next(name for name in _callers() if name not in ("manypass.problem", "dataclasses"))
+    return name.removeprefix("manypass.") if name.startswith(OURS) else ""
+
+
+OURS = ("manypass.", "dataclasses")
+
+
+def _callers() -> list[str]:
+    """Return the modules of the calls under way, from the one that asks on."""
+    frame, names = sys._getframe(2), list[str]()
+    while frame:
+        names.append(frame.f_globals.get("__name__", ""))
+        frame = frame.f_back  # type: ignore[assignment]
+    return [*names, ""]
 
 
 def flag(name: str, value: Any) -> bool:
@@ -167,6 +190,8 @@ def reals(name: str, values: Any) -> Array:
     try:
         found = np.asarray(values)
         kind = found.dtype.kind
+        if isinstance(values, list | tuple) and any(isinstance(v, bool) for v in values):
+            raise TypeError  # numpy takes True for 1 beside numbers
         if kind not in "iuf" and not (kind == "O" and all(map(is_real, found.ravel()))):
             raise TypeError
         return found.astype(float)

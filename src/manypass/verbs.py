@@ -12,7 +12,7 @@ from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
 from manypass.exact import steady
 from manypass.exact.method import Exact
-from manypass.problem import Problem, checked
+from manypass.problem import Problem, Teacher, checked
 from manypass.rules import Adaline, Hebbian, Rule
 from manypass.schedules import Schedule
 
@@ -74,7 +74,7 @@ def solve(
     xarray.Dataset
         R, Q, F2, Eg, Et on coordinate t, with standard errors `*_se` where anything is sampled;
         for the one Et that has to be asked for see `Exact`. Above the critical rate the growing
-        transient, then inf.
+        transient, then inf; where v_c is known at once, the attribute `diverges` says so.
 
     Examples
     --------
@@ -89,7 +89,14 @@ def solve(
     asked = _asked(problem, chosen)
     told = checks.progress(progress)
     found = chosen.solve(asked, t, two_time=two_time, progress=told)
-    return found if asked is problem else found.assign_attrs(results.attributes(problem))
+    found = found if asked is problem else found.assign_attrs(results.attributes(problem))
+    at_once = problem.sequence == "replacement" and not problem.batch_share  # v_c has a closed form
+    if isinstance(chosen, Exact) and isinstance(problem.data, Teacher) and at_once:
+        from manypass import growth  # which asks for v_c
+
+        if line := growth.told(problem, found):
+            found.attrs["diverges"] = line
+    return found
 
 
 def steady_state(

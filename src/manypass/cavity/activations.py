@@ -136,6 +136,12 @@ def activation_density(
     y, target = checks.number("y", y, -1e3, 1e3), checks.number("target", target, -1e3, 1e3)
     if problem.data.task == "classification" and abs(target) != 1:
         raise ValueError(f"`target` must be -1 or 1 for classification, got {target:g}")
+    says = math.copysign(1.0, y) if problem.data.task == "classification" else y
+    if not problem.data.noise and y and abs(target - says) > 1e-9 * abs(says):
+        raise ValueError(
+            f"`target` = {target:g} cannot be at `y` = {y:g}: a teacher with `noise` = 0 says "
+            f"{says:g}"
+        )
     samples = checks.count("samples", samples, 1, 10**9)
     seed = checks.seed("seed", seed)
     if isinstance(problem.rule, Hebbian):
@@ -216,7 +222,7 @@ def _order_parameters(problem: Problem, time: float) -> tuple[float, float]:
 
 def _tables(problem: Problem, time: float, source: Any) -> tuple[Tables, float]:
     if isinstance(source, str):
-        checks.choice("source", source, ("exact",))
+        checks.choice("source", source, ("exact", "simulation", "dmft"))
         if not isinstance(problem.rule, Adaline | Hebbian):
             raise ValueError(
                 f"`source` 'exact' serves Adaline and Hebbian, not `rule` {problem.rule!r}: give "

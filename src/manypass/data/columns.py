@@ -154,10 +154,11 @@ def targets(argument: str, values: Any, label: str | None) -> Array:
     bad = np.flatnonzero(~(np.abs(out) <= LARGEST))
     if bad.size:
         where, row = f" (column {label})" if label else "", bad[0]
+        what = f"it is {out[row]:g} in {{row}}"
+        if np.isnan(out[row]):
+            what = "it is missing (nan) in {row}: drop the row"
         raise RowError(
-            argument,
-            row,
-            f"`{argument}`{where} must be {_allowed(out[row])}, got {out[row]:g} in {{row}}",
+            argument, row, f"`{argument}`{where} must be {_allowed(out[row])}, but {what}"
         )
     out.setflags(write=False)
     return out
@@ -314,6 +315,15 @@ def nearly(value: Any) -> str:
     if not isinstance(value, str):
         return ""
     text = value.strip()
+    try:
+        held = float(text)
+    except ValueError:
+        held = None
+    if held is not None and not reads_as_number(text):  # Python takes both, a table neither
+        plain = f"{held:.15g}"
+        if "_" in text:
+            return f"an underscore is no part of a number: write {plain}"
+        return f"its digits are not 0 to 9: write {plain}"
     if text.endswith("%") and reads_as_number(text[:-1]):
         return f"a percentage is a text: write {text[:-1].strip()}, without %"
     for sign in "\N{MINUS SIGN}\N{EN DASH}\N{EM DASH}":
@@ -324,7 +334,7 @@ def nearly(value: Any) -> str:
 
 def reads_as_number(value: Any) -> bool:
     """Whether an entry is a text that would be a number, were it not for others in its column."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not value.isascii() or "_" in value:
         return False
     try:
         float(value)

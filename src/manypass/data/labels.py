@@ -125,7 +125,7 @@ def _pair(values: Any, label: str | None) -> tuple[Any, Any] | None:
         if any(map(columns.nearly, held)):  # numbers are meant
             columns.numbers("y", values, label)
         where = f" in column {label}" if label else ""
-        odd = next(v for v in held if not columns.is_number(v))
+        odd = min(held, key=lambda v: columns.is_number(v) + columns.reads_as_number(v))
         raise ValueError(
             f"`y` must be numbers, got {checks.shown(odd)}{where}, or two labels, got {len(held)} "
             f"({_listed(held)}): name the one that is to be +1 by `positive`"

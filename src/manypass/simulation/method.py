@@ -224,7 +224,8 @@ class Simulation:
                 yield values
 
         out = self._average(problem, apart(found), {"window": window}, progress=False)
-        settling.tell(moved, tuple(k for k in settling.WATCHED if k in out), self.settle)
+        watched = tuple(k for k in settling.WATCHED if k in out)
+        settling.tell(moved, watched, problem, self.settle)
         return out
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:

@@ -9,8 +9,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from manypass.checks import Array
+from manypass.data.dataset import Dataset
 from manypass.ensemble import Average, Measured
 from manypass.problem import Problem
+from manypass.simulation.batch import steepest
 
 WATCHED = ("Q", "R", "F2")
 LEAST = 0.005  # moves of half a per cent of the sum, 1 % of either, are let pass
@@ -65,11 +67,41 @@ def moves(before: Measured, now: Measured) -> Array:
     return np.where(np.isfinite(share), share, 0.0)
 
 
-def tell(moved: Average, names: tuple[str, ...], settle: float) -> None:
-    """Warn if the mean over networks of any move is neither small nor chance."""
+def brief(problem: Problem, settle: float) -> bool:
+    """Whether not even one relaxation time 1/[v(λ + |F′|)] has passed, from J = 0.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=0.5, decay=0.1)
+    >>> brief(problem, 1.0), brief(problem, 2.0)
+    (True, False)
+    """
+    if problem.layered or isinstance(problem.data, Dataset) or problem.start is not None:
+        return False
+    try:
+        slope = steepest(problem.rule)
+    except ValueError:  # not known of forces that are not finite everywhere
+        return False
+    return problem.rate * (problem.decay + slope) * settle < 1
+
+
+def tell(moved: Average, names: tuple[str, ...], problem: Problem, settle: float) -> None:
+    """Warn if the mean over networks of any move is neither small nor chance.
+
+    Where chance is large, of few networks, a move within the first relaxation time is none.
+    """
+    if not settle:
+        warnings.warn(
+            "`settle` = 0 waits for no step: these are the values where learning begins, not those "
+            "of a steady state: take a longer `settle`",
+            stacklevel=4,
+        )
+        return
     found = moved.results()
     m, error = found["moved"], found["moved_se"]
     sure = ALONE if moved.count == 1 else stdtrit(moved.count - 1, 1 - CHANCE / 2) * error
+    sure = 0.0 if brief(problem, settle) else sure
     told = np.where(np.abs(m) > np.maximum(sure, LEAST), m, 0.0)
     worst = int(np.abs(told).argmax())
     if told[worst]:

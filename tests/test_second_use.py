@@ -1,19 +1,22 @@
 """What people meet when they go on, and what they are then told."""
 
+import argparse
 import gzip
 import itertools
 import os
 import random
+import re
 import subprocess
 import sys
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import manypass as mp
-from manypass.cli import main
+from manypass.cli import as_flags, main
 from manypass.commands import print_table
 from manypass.simulation import cost
 from manypass.simulation.network import Learner
@@ -794,3 +797,91 @@ def test_a_result_says_that_learning_diverges():
     found = mp.solve(PROBLEM.replace(rate=5.0), [1, 40])
     assert "`rate` = 5 is not below the critical rate v_c = 2.1" in found.attrs["diverges"]
     assert "diverges" not in mp.solve(PROBLEM, [1, 40]).attrs
+
+
+@pytest.mark.parametrize(
+    ("word", "here"),
+    [("lr", "rate"), ("weight_decay", "decay"), ("epochs", "times"), ("learning_rate", "rate")],
+)
+def test_names_from_elsewhere_are_told_what_they_are_here(tmp_path, capsys, word, here):
+    for make in (
+        lambda: mp.Problem(PROBLEM.data, "adaline", **{"rate": 1.0, word: 0.5}),
+        lambda: PROBLEM.replace(**{word: 0.5}),
+        lambda: mp.Grid(PROBLEM, {word: [0.5]}),
+    ):
+        with pytest.raises((TypeError, ValueError), match=f"^`{word}` .*; here it is `{here}`"):
+            make()
+    (tmp_path / "x.toml").write_text(f"{word} = 0.5\nrule = 'adaline'\ndata = {{alpha = 1}}\n")
+    for typed in (["--alpha", "1", f"--{word.replace('_', '-')}", "1"], [str(tmp_path / "x.toml")]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["solve", *typed])
+        assert re.search(f"; here it is (--|`){here}", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("solv --alpha 1", "did you mean 'solve'?"),
+        ("solve --alpha 1 --tims 0,1", "did you mean --times?"),
+        ("solve --alpha 1 --rate 1 --method exakt", "did you mean 'exact'?"),
+    ],
+)
+def test_commands_and_flags_that_are_nearly_right_are_asked_for(capsys, typed, told):
+    with pytest.raises(SystemExit, match="2"):
+        main(typed.split())
+    assert capsys.readouterr().err.endswith(f"; {told}\n")
+
+
+def test_arguments_of_others_are_told_where_they_belong():
+    for key, told in (("alpha", "the data, Teacher"), ("kappa", r"the rule, Adatron")):
+        with pytest.raises(
+            TypeError, match=f"`{key}` is no argument of Problem: it belongs to {told}"
+        ):
+            mp.Problem(PROBLEM.data, "adaline", rate=1.0, **{key: 1.0})
+    for key, told in (
+        ("kappa", r"parameter of Adatron\(\) and Perceptron"),
+        ("n", "of Simulation"),
+    ):
+        with pytest.raises(ValueError, match=f"`{key}` cannot be swept, it is a .*{told}"):
+            mp.sweep(mp.Grid(PROBLEM, {key: [1, 2]}))
+
+
+def test_python_names_of_verbs_are_commands_on_the_command_line():
+    said = as_flags("`steady_state` at several rates, or `solve`", argparse.Namespace(rate=None))
+    assert said == "`manypass steady` at several rates, or `manypass solve`"
+
+
+def test_columns_of_several_levels_are_targets():
+    names = pd.MultiIndex.from_tuples([("a", "b"), ("a", "c"), ("y", "z")])
+    frame = pd.DataFrame(RANDOM.standard_normal((9, 3)), columns=names)
+    assert mp.Dataset(frame, ("y", "z")).n == 2
+    index = pd.MultiIndex.from_product([range(3), range(3)])
+    with pytest.raises(ValueError, match="`y` must have the index of `X`, got another"):
+        mp.Dataset(frame.iloc[:, :2].set_index(index), frame["y", "z"])
+
+
+@pytest.mark.parametrize("end", ["nc", "csv", "json"])
+def test_data_are_found_beside_the_file_of_their_result(tmp_path, monkeypatch, end):
+    (tmp_path / "d.csv").write_text(f"a,b,y\n{ROWS}")
+    monkeypatch.chdir(tmp_path)
+    problem = mp.Problem(mp.read_dataset("d.csv", "y", task="regression"), "adaline", rate=0.1)
+    mp.save(mp.solve(problem, [1.0]), f"r.{end}")
+    monkeypatch.chdir("/")
+    found = mp.load(tmp_path / f"r.{end}")
+    assert mp.problem_of(found) == problem
+    (tmp_path / "d.csv").rename(tmp_path / "e.csv")
+    with pytest.raises(
+        ValueError, match=r"no file 'd.csv', .* give them as problem_of\(result, data"
+    ):
+        mp.problem_of(found)
+    assert mp.problem_of(found, problem.data) == problem
+
+
+def test_a_list_of_results_is_drawn_and_rows_too_many_are_counted(tmp_path):
+    found = mp.solve(PROBLEM, [1, 2])
+    assert len(mp.plot.curves([found, found]).lines) == len(mp.plot.curves(found, found).lines)
+    mp.save(found, tmp_path / "x.csv")
+    text = (tmp_path / "x.csv").read_text()
+    (tmp_path / "x.csv").write_text(text + text.splitlines()[-1] + "\n")
+    with pytest.raises(ValueError, match="it has 3 rows, more than the 2 that were saved"):
+        mp.load(tmp_path / "x.csv")

@@ -148,8 +148,25 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     return value
 
 
+ELSEWHERE = {  # what others call what is said here
+    **dict.fromkeys(("lr", "learning_rate", "eta", "eta0", "step_size"), "rate"),
+    **dict.fromkeys(("weight_decay", "l2", "lambda_", "lam", "ridge"), "decay"),
+    **dict.fromkeys(("epochs", "n_epochs", "num_epochs", "max_iter", "steps"), "times"),
+    **dict.fromkeys(("batchsize", "minibatch"), "batch_size"),
+    **dict.fromkeys(("shuffle", "order"), "sequence"),
+    **dict.fromkeys(("beta", "nesterov"), "momentum"),
+    **dict.fromkeys(("loss", "model", "algorithm"), "rule"),
+    **dict.fromkeys(("random_state", "rng"), "seed"),
+    **dict.fromkeys(("sigma", "noise_std"), "noise"),
+}
+UNITS = {
+    "rate": " (v = N times the factor of a step)",
+    "times": " of `solve` (a pass over the data takes alpha = p/N)",
+}
+
+
 def meant(value: Any, allowed: Iterable[str]) -> str:
-    """Ask for the allowed word that is nearly this one, if there is one.
+    """Ask for the allowed word that is nearly this one, or say how one of others' is called here.
 
     Examples
     --------
@@ -157,6 +174,9 @@ def meant(value: Any, allowed: Iterable[str]) -> str:
     ("; did you mean 'adaline'?", '')
     """
     low = value.lower() if isinstance(value, str) else ""
+    here = ELSEWHERE.get(low.replace("-", "_"))
+    if here and (here in allowed or here == "times"):
+        return f"; here it is `{here}`{UNITS.get(here, '')}"
     near = difflib.get_close_matches(low, allowed, 1, 0.7)
     return f"; did you mean {near[0]!r}?" if near else ""
 

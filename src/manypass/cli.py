@@ -45,6 +45,7 @@ NAMES = {
     "Simulation": "simulation",
     "MeanForce": "mean-force",
 }
+VERBS = {"solve": "solve", "steady_state": "steady", "critical_rate": "critical-rate"}
 WORD = r"True|False|'[^'\n]*'|\[[-+.,e\d ]*\]"  # a value that is typed otherwise than said
 SPOKEN = re.compile(  # how messages name an argument, a start, a method, another thing, a setting
     rf"`(?P<name>\w+)`(?P<whose> of the teacher)?(?: = (?P<given>{WORD})?)?"
@@ -62,8 +63,24 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**options, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        """Print one line and exit with code 2."""
+        """Print one line and exit with code 2; words that are nearly right are asked for."""
+        from manypass.checks import meant
+
+        if found := re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message):
+            message += meant(found[1], re.findall(r"[\w-]+", found[2]))
+        elif found := re.match(r"unrecognized arguments: .*?--([\w-]+)", message):
+            flags = argparse.Namespace(**dict.fromkeys(self._flags()))
+            asked = meant(found[1].replace("-", "_"), vars(flags))
+            message += as_flags(re.sub(r"'(\w+)'", r"`\1`", asked), flags)
         fail(message)
+
+    def _flags(self) -> set[str]:
+        """Return the names of all flags of all commands."""
+        choices = [action.choices for action in self._actions]
+        parsers = [one for held in choices if isinstance(held, dict) for one in held.values()]
+        actions = (action for parser in parsers for action in parser._actions)
+        names = (name for action in actions for name in action.option_strings)
+        return {name[2:].replace("-", "_") for name in names if name.startswith("--")}
 
 
 def _joined(argv: Sequence[str]) -> list[str]:
@@ -137,6 +154,8 @@ def as_flags(message: str, arguments: argparse.Namespace) -> str:
             words = (f"--method {NAMES[found['method']]}", *(_flag(*s) for s in settings))
             return f"the {answer} of {' '.join(words)}" if answer else " ".join(words)
         name = found["name"] or found["setting"] or ""
+        if found["name"] in VERBS and name not in flags:
+            return f"`manypass {VERBS[name]}`"
         name = OF_TEACHER.get(name, name) if found["whose"] else name
         named = name in FIELD_FLAGS and getattr(arguments, name, None) is None
         if name not in flags or (from_file and named):  # what a file may say is called as it does

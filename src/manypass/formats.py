@@ -42,6 +42,8 @@ def from_csv(text: str) -> xr.Dataset:
     count = math.prod(sizes.values())
     if len(rows) != count or not text.endswith("\n"):
         end = "" if text.endswith("\n") else ", the last without its end"  # or its last digits
+        if len(rows) > count:
+            raise ValueError(f"it has {len(rows)} rows, more than the {count} that were saved")
         raise ValueError(f"it is cut off: of {count} rows it has {len(rows)}{end}")
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     for name, entry in layout["columns"].items():

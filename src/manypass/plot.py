@@ -66,9 +66,9 @@ def curves(
     Parameters
     ----------
     *results : xarray.Dataset
-        What `solve` returned, or one point of a `sweep` with times. Each theory has its own line
-        style, simulations are markers; of several, the legend tells which is which. If all are
-        about a `Dataset`, a second horizontal axis counts passes over the data.
+        What `solve` returned, or one point of a `sweep` with times; or a list of these. Each
+        theory has its own line style, simulations are markers; of several, the legend tells which
+        is which. If all are about a `Dataset`, a second horizontal axis counts passes over it.
     variables : sequence of str, optional
         Some of R, Q, F2, F2_test, Et, Eg, and a; by default all that the results hold. Of a
         `Committee` R, Et and Eg are the default. Its units are colours, those of the teacher
@@ -279,6 +279,8 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 def _checked(results: Sequence[Any]) -> tuple[xr.Dataset, ...]:
     """Return results as curves in t alone; a swept field must be chosen, or have one value."""
+    if len(results) == 1 and isinstance(results[0], list | tuple):
+        results = results[0]  # a list of them does as well
     if not results:
         raise ValueError("`results` must hold at least one dataset from solve()")
     out = []

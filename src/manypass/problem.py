@@ -207,6 +207,17 @@ class Problem:
             start: Start | None = None,
         ) -> None: ...
 
+    def __new__(cls, *_: Any, **given: Any) -> Problem:
+        """Say what an argument is called, or where it belongs, that a problem has not."""
+        for key in given.keys() - {*PROBLEM_FIELDS}:
+            where = f"a problem has {', '.join(PROBLEM_FIELDS)}{checks.meant(key, PROBLEM_FIELDS)}"
+            if key in TEACHER_FIELDS:
+                where = f"it belongs to the data, Teacher({key}=...)"
+            elif key in rules.PARAMETERS:
+                where = f"it belongs to the rule, {rules.PARAMETERS[key]}({key}=...)"
+            raise TypeError(f"`{key}` is no argument of Problem: {where}")
+        return object.__new__(cls)
+
     def __repr__(self) -> str:
         return told(self, "decay")
 

@@ -119,8 +119,9 @@ def problem_of(result: xr.Dataset | xr.DataArray, data: Dataset | None = None) -
     """Restore the problem that a result, fresh or opened from a file, answers.
 
     A result about a `Dataset` holds a description of the data, not the numbers. They are read
-    again if they came from a file, and found while they are in memory; otherwise give them as
-    `data`. In any case their hash must be that of the result.
+    again if they came from a file, which is looked for where one is and beside the result's file,
+    and found while they are in memory; otherwise give them as `data`. In any case their hash must
+    be that of the result.
 
     Examples
     --------
@@ -134,7 +135,26 @@ def problem_of(result: xr.Dataset | xr.DataArray, data: Dataset | None = None) -
         if not isinstance(data, Dataset):
             raise ValueError(f"`data` must be a Dataset, got {checks.shown(data)}")
         entry["data"] = matching(data, entry["data"])
+    elif "path" in entry["data"]:
+        entry["data"] |= _found(entry["data"], result.encoding.get("source"))
     return Problem.from_dict(entry)
+
+
+def _found(data: dict[str, Any], source: str | None) -> dict[str, str]:
+    """Return the files of the data, those that are not here beside the file of the result."""
+    out = {}
+    for name in ("path", "test"):
+        given = data.get(name)
+        if not isinstance(given, str) or Path(given).exists():
+            continue
+        beside = Path(source or "").parent / given
+        if not beside.exists():
+            raise ValueError(
+                f"`{name}`: there is {files.missing(given)}, which the data of this result were "
+                f"read from: give them as problem_of(result, data=...)"
+            )
+        out[name] = str(beside)
+    return out
 
 
 def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> None:
@@ -201,6 +221,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
             f"`path` {str(path)!r} is not a {kind} file of a result: {error}"
         ) from None
     _problem_entry(result)
+    result.encoding["source"] = str(Path(path).resolve())
     return result
 
 

@@ -139,8 +139,9 @@ class Stationary:
         p, _, c = self.modes
         angle = 2 * np.pi * np.arange(steps // 2 + 1)[:, None] / steps
         fall = np.minimum(p.real * step, 300.0) + 1j * p.imag * step  # beyond it is 1
-        each = np.sinh(fall) / (np.cosh(fall) - np.cos(angle))
-        total = (c * each).sum(-1).real
+        with np.errstate(invalid="ignore", divide="ignore"):  # of weights that grow for ever
+            each = np.sinh(fall) / (np.cosh(fall) - np.cos(angle))
+            total = (c * each).sum(-1).real
         total = np.maximum(total, 1e-6 * np.abs(total).max())  # a fit may dip below zero
         total[0] += self.frozen * steps
         return np.asarray(total)

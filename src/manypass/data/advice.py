@@ -42,8 +42,8 @@ LONG_NAMES = {
 
 def advise(
     problem: Problem,
-    *,
     passes: int = 20,
+    *,
     batch_size: int | None = None,
     objective: str = "F2_test",
     holdout: float = 0.25,

@@ -109,7 +109,9 @@ class Dataset:
             one_hot = tidying.column_list("one_hot", one_hot)
         if self.y is None:
             raise ValueError("`y` must be targets, or the name of a column of `X`, got None")
-        alone = columns.is_frame(self.X) and checks.array("y", self.y).ndim == 0
+        levels = getattr(getattr(self.X, "columns", None), "nlevels", 1)
+        of_levels = isinstance(self.y, tuple) and len(self.y) == levels > 1  # a name, of pandas
+        alone = columns.is_frame(self.X) and (checks.array("y", self.y).ndim == 0 or of_levels)
         if isinstance(self.y, str) or alone:
             self._take_column(checks.written(self.y))
         if self.target in drop:

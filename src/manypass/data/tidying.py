@@ -32,7 +32,8 @@ def aligned(one: str, table: Any, other: str, values: Any) -> Any:
     if len(table.index) != len(values.index) or table.index.equals(values.index):
         return values  # another length is refused with its numbers
     unique = table.index.is_unique and values.index.is_unique
-    if not unique or not table.index.isin(values.index).all():
+    levels = table.index.nlevels == values.index.nlevels
+    if not (unique and levels and table.index.isin(values.index).all()):
         raise ValueError(
             f"`{other}` must have the index of `{one}`, got another: to pair them by position, "
             f"give {other}.to_numpy()"

@@ -254,9 +254,20 @@ def refuse_unknown(names: Iterable[str], known: Collection[str] | None = None) -
     for name in names:
         if name not in known:
             raise ValueError(
-                f"`{name}` cannot be swept: choose from {', '.join(sorted(known))}"
+                f"`{name}` cannot be swept{_whose(name)}: choose from {', '.join(sorted(known))}"
                 f"{checks.meant(name, known)}"
             )
+
+
+def _whose(name: str) -> str:
+    """Say which rules or methods have a field that those of a sweep have not."""
+    having = [k.__name__ for k in RULES.values() if name in k().parameters]
+    what, which = "parameter", "rule"
+    if not having:
+        having = [type(m).__name__ for m in map(named, METHODS) if name in _settings(m)]
+        what, which = "setting", "method"
+    owners = " and ".join(f"{one}()" for one in having)
+    return f", it is a {what} of {owners}, which `{which}` would have to be" if having else ""
 
 
 def _steps(names: tuple[str, ...], values: Any) -> list[tuple[Any, ...]]:

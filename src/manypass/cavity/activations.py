@@ -137,7 +137,7 @@ def activation_density(
     if problem.data.task == "classification" and abs(target) != 1:
         raise ValueError(f"`target` must be -1 or 1 for classification, got {target:g}")
     says = math.copysign(1.0, y) if problem.data.task == "classification" else y
-    if not problem.data.noise and y and abs(target - says) > 1e-9 * abs(says):
+    if not problem.teacher.noise and y and abs(target - says) > 1e-9 * abs(says):
         raise ValueError(
             f"`target` = {target:g} cannot be at `y` = {y:g}: a teacher with `noise` = 0 says "
             f"{says:g}"

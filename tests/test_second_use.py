@@ -8,8 +8,10 @@ import random
 import re
 import subprocess
 import sys
+import time
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,9 @@ import pytest
 
 import manypass as mp
 from manypass.cli import as_flags, main
-from manypass.commands import print_table
+from manypass.commands import heard_from, print_table
+from manypass.data.advice import runs_of
+from manypass.exact.training_error import shot_exponent
 from manypass.simulation import cost
 from manypass.simulation.network import Learner
 from manypass.sweeps import clusters
@@ -885,3 +889,33 @@ def test_a_list_of_results_is_drawn_and_rows_too_many_are_counted(tmp_path):
     (tmp_path / "x.csv").write_text(text + text.splitlines()[-1] + "\n")
     with pytest.raises(ValueError, match="it has 3 rows, more than the 2 that were saved"):
         mp.load(tmp_path / "x.csv")
+
+
+def test_a_command_that_takes_long_is_heard_from(monkeypatch, capsys):
+    monkeypatch.setattr("manypass.commands.SILENT", 0.05)
+    with heard_from():
+        time.sleep(0.3)
+    assert capsys.readouterr().err.count("manypass: at work for 0 s\n") == 1
+    with heard_from():
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_advice_shows_its_rows(capsys):
+    X = RANDOM.standard_normal((40, 2))
+    problem = PROBLEM.replace(data=mp.Dataset(X, X[:, 0] + X[:, 1] ** 2))
+    assert mp.advise(problem, 2, progress=True).attrs["runs"] == 64
+    assert "6/6" in capsys.readouterr().err
+    search = SimpleNamespace(stops=[10**6], data=SimpleNamespace(p=200, n=10))
+    assert runs_of(search) == 8  # a step of ten columns takes as long as one of a hundred
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.05, 2.0])
+def test_the_boosts_of_an_example_are_those_of_many_nodes(decay):
+    """Fewer nodes than 400 do where the phase hardly turns."""
+    problem = PROBLEM.replace(rule="hebbian", rate=3.0, decay=decay)
+    k, (nodes, weights) = np.linspace(0, 100, 50), np.polynomial.legendre.leggauss(1000)
+    for t in (0.01, 0.6, 4.0):
+        age = t * (1 + nodes) / 2
+        many = np.expm1(3j * np.multiply.outer(k, np.exp(-3 * decay * age))) @ weights * t / 2.4
+        np.testing.assert_allclose(shot_exponent(problem, t, k), many, rtol=0, atol=1e-11)

@@ -253,7 +253,10 @@ def test_schedules_starts_and_momentum_are_swept(threads, tmp_path):
             lambda: mp.Grid(PROBLEM, foo=[1]),
             "`foo` cannot be swept: choose from accuracy, activation, alpha",
         ),
-        (lambda: mp.Grid(PROBLEM, kappa=[1]), "`kappa` cannot be swept: choose from"),
+        (
+            lambda: mp.Grid(PROBLEM, kappa=[1]),
+            "`kappa` cannot be swept, it is a parameter of",
+        ),
         (lambda: mp.Grid(PROBLEM, mode=["on"]), "`mode` must be one of"),
         (lambda: mp.Grid(PROBLEM, rule=["adeline"]), "`rule` must be one of"),
         (lambda: mp.Grid(PROBLEM, method=["x"]), "`method` must be 'auto'"),

@@ -11,9 +11,10 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".pdf", ".svg")
 ROWS = 21  # of a table on the terminal
+SILENT, AGAIN = 10.0, 60.0  # seconds
 TABLES = (".nc", ".csv", ".json")
 
 
@@ -65,7 +67,9 @@ def run_solve(arguments: argparse.Namespace) -> None:
 
     method, progress = read_method(arguments, problem), sys.stderr.isatty()
     tell_cost(problem, method, float(times[-1]), len(times))
-    found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
+    shows = progress and not hasattr(method, "eigenvalues")  # Exact, which has no bar
+    with nullcontext() if shows else heard_from():
+        found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
     describe(problem)
     if not getattr(method, "diagonal", True):  # Exact, unless data are too large for v_c
         from manypass import growth
@@ -118,6 +122,26 @@ def tell_cost(problem: Problem, method: Any, until: float, looks: int) -> None:
 
     if line := cost.told(method, problem, until, looks):
         print(f"manypass: {line}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def heard_from() -> Iterator[None]:
+    """Say on stderr after some seconds, and then every minute, that a command is still at work."""
+    done, begun = threading.Event(), time.monotonic()
+
+    def say() -> None:
+        wait = SILENT
+        while not done.wait(wait):
+            spent, wait = time.monotonic() - begun, AGAIN
+            print(f"manypass: at work for {spent:.0f} s", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def printed(found: xr.Dataset) -> Iterator[tuple[str, Array]]:
@@ -181,7 +205,8 @@ def run_steady(arguments: argparse.Namespace) -> None:
 
     method = read_method(arguments, problem, "steady_state")
     tell_cost(problem, method, getattr(method, "settle", 0.0) + arguments.window, 3)
-    found = verbs.steady_state(problem, method, window=arguments.window)
+    with heard_from():
+        found = verbs.steady_state(problem, method, window=arguments.window)
     describe(problem)
     with saved_after(found, arguments.out):
         for name, value in found.data_vars.items():
@@ -196,7 +221,8 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
 
     entries = read_entries(arguments)
     problem = make_problem({"rate": 1.0, **entries})
-    limit = verbs.critical_rate(problem, device=arguments.device)
+    with heard_from():
+        limit = verbs.critical_rate(problem, device=arguments.device)
     describe(problem)
     if hint := uneven(problem.data):
         warn(f"v_c = {limit:.4g} is that of the largest numbers{hint}")
@@ -220,7 +246,8 @@ def run_worth(arguments: argparse.Namespace) -> None:
         raise ValueError(
             "worth needs a teacher, --alpha: what fresh examples would give is not known of --data"
         )
-    found = effective_data(make_problem(entries), passes, tuned=arguments.tuned)
+    with heard_from():
+        found = effective_data(make_problem(entries), passes, tuned=arguments.tuned)
     with saved_after(found, arguments.out):
         R_star = float(found.R_star)
         unknown = {"R_star"} if R_star > 0 else {"R_star", "fit"}
@@ -268,15 +295,17 @@ def run_advise(arguments: argparse.Namespace) -> None:
         part = trained_on(problem, arguments.holdout, checks.seed("seed", arguments.seed))
         half = critical_rate(part) / 2
         problem = problem.replace(rate=min(max(half, LIMITS[0]), LIMITS[1]))
-    found = advise(
-        problem,
-        passes=arguments.passes,
-        objective=arguments.objective,
-        holdout=arguments.holdout,
-        seed=arguments.seed,
-        schedules=arguments.schedules,
-        progress=sys.stderr.isatty(),
-    )
+    progress = sys.stderr.isatty()
+    with nullcontext() if progress else heard_from():
+        found = advise(
+            problem,
+            passes=arguments.passes,
+            objective=arguments.objective,
+            holdout=arguments.holdout,
+            seed=arguments.seed,
+            schedules=arguments.schedules,
+            progress=progress,
+        )
     describe(problem)
     with saved_after(found, arguments.out):
         print(text(found))
@@ -286,8 +315,6 @@ def run_advise(arguments: argparse.Namespace) -> None:
 
 def run_sweep(arguments: argparse.Namespace) -> None:
     """Compute the points of a plan and say which have no answer."""
-    from contextlib import nullcontext
-
     from manypass.sweeps import clusters
     from manypass.sweeps.plan import read_plan
     from manypass.sweeps.run import closing_table, sweep

@@ -41,7 +41,7 @@ def around(function: Function, outer: tuple[Function, ...] = ()) -> tuple[Any, .
 
     Examples
     --------
-    >>> from manypass.rules import around
+    >>> from manypass.forces import around
     >>> g = 2.0
     >>> around(lambda x, y: g * (y - x))
     (('g', 'float', 2.0),)

@@ -16,6 +16,7 @@ from manypass.data.dataset import Dataset
 from manypass.data.measuring import Measure
 from manypass.data.search import Choice, Search, error_of, only
 from manypass.data.solution import calm, data_of
+from manypass.ensemble import shown
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline
 from manypass.schedules import Schedule, at, scaled
@@ -25,6 +26,7 @@ OBJECTIVES = ("F2_test", "Eg")
 ERRORS = ("F2", "F2_test", "Et", "Eg")
 RUNS = 64  # of SGD with reshuffled epochs for each row, or as many (but FEWEST) as
 WORK = 1e10  # multiplications allow, some seconds
+STEP = 100  # multiplications that a step takes as long as at least
 FEWEST = 8
 FEW = 10  # examples to train or to test on that tell nothing
 LONG_NAMES = {
@@ -77,7 +79,7 @@ def advise(
         Compare rates that change with time too: rows "constant", "inverse", "cosine", ...
         (`data.scheduled`), each at its best over all passes, with the best decay.
     progress : bool
-        Show on stderr how many kinds of schedules have been compared.
+        Show on stderr how many kinds of schedules have been compared, and rows measured.
 
     Returns
     -------
@@ -193,7 +195,8 @@ def report(search: Search, seed: int, schedules: bool, progress: bool = False) -
     if schedules:
         for name, choice in scheduled.compared(search, best["all"][1], progress).items():
             best[name] = entry(search, choice), choice
-    tables = {n: row | shuffled(search, c, runs, seed) for n, (row, c) in best.items()}
+    measured = ((n, row | shuffled(search, c, runs, seed)) for n, (row, c) in best.items())
+    tables = dict(shown(measured, len(best), progress, "runs with shuffled epochs", "row"))
     tables["batch"] = batch_entry(search, decay)
     tables["batch, best decay"] = batch_entry(search, search.batch_decay())
     names = [n for n in (*LONG_NAMES, "Q", *ERRORS) if n in tables["start"]]
@@ -246,7 +249,7 @@ def entry(search: Search, choice: Choice) -> dict[str, Any]:
 
 def runs_of(search: Search) -> int:
     """How many runs of SGD a row is worth."""
-    one = search.stops[-1] * search.data.p * search.data.n
+    one = search.stops[-1] * search.data.p * max(search.data.n, STEP)
     return max(FEWEST, min(RUNS, int(WORK / one)))
 
 

@@ -122,7 +122,8 @@ def shot_exponent(problem: Problem, t: float, k: Array, course: Course | None = 
         return np.expm1(1j * np.multiply.outer(k, kicks)) @ weight / problem.data.alpha
     v, x, alpha = problem.rate, problem.rate * problem.decay, problem.data.alpha
     if x * t <= 0.1:
-        nodes, weights = gauss_legendre(MANY)
+        turns = float(np.max(k, initial=0.0)) * v * -math.expm1(-x * t)  # radians
+        nodes, weights = gauss_legendre(min(MANY, 8 + 8 * math.ceil(turns / 8)))
         age, weight = t * (1 + nodes) / 2, t * weights / 2
         boosts = np.expm1(1j * v * np.multiply.outer(k, np.exp(-x * age)))
         return boosts @ weight / alpha
@@ -133,10 +134,13 @@ def shot_exponent(problem: Problem, t: float, k: Array, course: Course | None = 
 
 def _entire(z: Array) -> Any:
     """∫₀^z (e^{iw} − 1)/w dw = Σ (iz)ⁿ/(n n!) = Ci(z) − log z − γ + i Si(z)."""
-    small = np.minimum(z, 1.0)
-    series = sum((1j * small) ** n / (n * math.factorial(n)) for n in range(1, 19))
-    sine, cosine = scipy.special.sici(np.maximum(z, 1.0))
-    return np.where(z < 1, series, cosine - np.log(np.maximum(z, 1.0)) - np.euler_gamma + 1j * sine)
+    out, small = np.zeros(np.shape(z), complex), z < 1
+    for n in range(18, 0, -1):  # Horner
+        out[small] = 1j * z[small] * (1 / (n * math.factorial(n)) + out[small])
+    far = z[~small]
+    sine, cosine = scipy.special.sici(far)
+    out[~small] = cosine - np.log(far) - np.euler_gamma + 1j * sine
+    return out
 
 
 def wave_numbers(top: float, reach: float) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ import manypass as mp
 from manypass.cli import as_flags, main
 from manypass.commands import heard_from, print_table
 from manypass.data.advice import runs_of
+from manypass.ensemble import Average
 from manypass.exact.training_error import shot_exponent
 from manypass.simulation import cost
 from manypass.simulation.network import Learner
@@ -919,3 +920,30 @@ def test_the_boosts_of_an_example_are_those_of_many_nodes(decay):
         age = t * (1 + nodes) / 2
         many = np.expm1(3j * np.multiply.outer(k, np.exp(-3 * decay * age))) @ weights * t / 2.4
         np.testing.assert_allclose(shot_exponent(problem, t, k), many, rtol=0, atol=1e-11)
+
+
+def test_networks_of_an_interrupted_simulation_are_kept(tmp_path, monkeypatch, capsys):
+    flags = ["--alpha", "1.2", "--rate", "1", "--decay", "0.1", "--times", "1,2"]
+    out, extend = str(tmp_path / "x.nc"), Average.extend
+
+    def interrupted(average, values):
+        if average.count == 3:
+            raise KeyboardInterrupt
+        extend(average, values)
+
+    monkeypatch.setattr(Average, "extend", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        main(["solve", *flags, "--method", "simulation", "--n", "20", "--out", out])
+    assert "x.nc has the 3 networks so far\n" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert mp.load(out).identical(mp.solve(PROBLEM, [1, 2], mp.Simulation(n=20, samples=3)))
+
+
+@pytest.mark.parametrize("flag", ["--out x.csv", "--plot x.png"])
+def test_a_folder_that_may_not_be_written_to_is_told_before_the_work(monkeypatch, capsys, flag):
+    monkeypatch.setattr("os.access", lambda folder, how: False)
+    with pytest.raises(SystemExit, match="2"):
+        main(["solve", "--alpha", "1", "--rate", "1", *flag.split()])
+    said = capsys.readouterr()
+    assert re.search(f"{flag.split()[0]}: the folder '.*' may not be written to", said.err)
+    assert said.out == ""

@@ -6,6 +6,7 @@ Heavy imports live inside the functions, so that --help is instant.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import signal
@@ -68,8 +69,14 @@ def run_solve(arguments: argparse.Namespace) -> None:
     method, progress = read_method(arguments, problem), sys.stderr.isatty()
     tell_cost(problem, method, float(times[-1]), len(times))
     shows = progress and not hasattr(method, "eigenvalues")  # Exact, which has no bar
-    with nullcontext() if shows else heard_from():
-        found = verbs.solve(problem, times, method, two_time=arguments.two_time, progress=progress)
+    try:
+        with nullcontext() if shows else heard_from():
+            found = verbs.solve(
+                problem, times, method, two_time=arguments.two_time, progress=progress
+            )
+    except KeyboardInterrupt as stop:
+        keep(getattr(stop, "so_far", None), arguments.out)
+        raise
     describe(problem)
     if not getattr(method, "diagonal", True):  # Exact, unless data are too large for v_c
         from manypass import growth
@@ -79,6 +86,17 @@ def run_solve(arguments: argparse.Namespace) -> None:
     advice = "" if arguments.out else "; --out x.csv writes all"
     with saved_after(found, arguments.out, arguments.plot, arguments.show_rate):
         print_table(["t", *columns], [times, *columns.values()], advice)
+
+
+def keep(so_far: xr.Dataset | None, out: str | None) -> None:
+    """Save the networks of a simulation that was interrupted, and say how many."""
+    if so_far is None or out is None:
+        return
+    from manypass import results
+
+    results.save(so_far, out)
+    method = json.loads(so_far.attrs["method"])
+    print(f"manypass: {out} has the {method['samples']} networks so far", file=sys.stderr)
 
 
 def warn(line: str | None) -> None:

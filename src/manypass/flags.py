@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+import os
 import re
 import shlex
 import sys
@@ -428,5 +429,8 @@ def check_suffix(flag: str, path: str | None, allowed: tuple[str, ...]) -> None:
         raise ValueError(f"{flag} must end in {', '.join(allowed)}, got {path!r}")
     if Path(path).is_dir():
         raise ValueError(f"{flag}: {path!r} is a folder, not a file")
-    if not Path(path).resolve().parent.is_dir():
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
         raise ValueError(f"{flag}: no folder {str(Path(path).parent)!r} to write {path!r} to")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{flag}: the folder {str(folder)!r} may not be written to")

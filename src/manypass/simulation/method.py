@@ -322,10 +322,16 @@ class Simulation:
     ) -> xr.Dataset:
         average, total = Average(), self.samples
         size = lambda values: len(values["diverged"])  # noqa: E731
-        for values in shown(networks, total, progress, "simulation", "network", size):
-            average.extend(values)
-            if callable(progress):
-                progress(self._dataset(problem, average, coords))
+        try:
+            for values in shown(networks, total, progress, "simulation", "network", size):
+                average.extend(values)
+                if callable(progress):
+                    progress(self._dataset(problem, average, coords))
+        except KeyboardInterrupt as stop:
+            if average.count:  # what a method of fewer samples would have given
+                fewer = dataclasses.replace(self, samples=average.count)
+                stop.so_far = fewer._dataset(problem, average, coords)  # type: ignore[attr-defined]
+            raise
         return self._dataset(problem, average, coords)
 
     def _threads(self, problem: Problem, snapshots: int) -> int:

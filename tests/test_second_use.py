@@ -829,12 +829,14 @@ def test_names_from_elsewhere_are_told_what_they_are_here(tmp_path, capsys, word
         ("solv --alpha 1", "did you mean 'solve'?"),
         ("solve --alpha 1 --tims 0,1", "did you mean --times?"),
         ("solve --alpha 1 --rate 1 --method exakt", "did you mean 'exact'?"),
+        ("solve --alpha 1 --rate 1 --n 9", "exact, which auto takes: say --method simulation"),
+        ("solve x.csv --rate 1", "examples of your own are given as --data x.csv --target COLUMN"),
     ],
 )
 def test_commands_and_flags_that_are_nearly_right_are_asked_for(capsys, typed, told):
     with pytest.raises(SystemExit, match="2"):
         main(typed.split())
-    assert capsys.readouterr().err.endswith(f"; {told}\n")
+    assert capsys.readouterr().err.endswith(f" {told}\n")
 
 
 def test_arguments_of_others_are_told_where_they_belong():

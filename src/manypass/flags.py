@@ -307,7 +307,11 @@ def read_method(arguments: argparse.Namespace, problem: Problem, verb: str = "so
     given = {k: v for k in every if (v := getattr(arguments, k, None)) is not None}
     for key, value in given.items():
         if key not in SETTINGS[name]:
-            raise ValueError(f"--{key} (got {value!r}) is no setting of --method {name}")
+            owner = next(method for method, settings in SETTINGS.items() if key in settings)
+            taken = (
+                f", which auto takes: say --method {owner}" if arguments.method == "auto" else ""
+            )
+            raise ValueError(f"--{key} (got {value!r}) is no setting of --method {name}{taken}")
     return make_method(name, given)
 
 
@@ -334,6 +338,11 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
     """Read what the file says of the problem, overridden by the flags."""
     entries: dict[str, Any] = {}
     if arguments.problem is not None:
+        if Path(arguments.problem).name.lower().endswith((".csv", ".tsv", ".gz", ".parquet")):
+            raise ValueError(
+                f"{arguments.problem} is no TOML file: examples of your own are given as --data "
+                f"{arguments.problem} --target COLUMN"
+            )
         entries = toml(arguments.problem)
         if key := next((key for key in entries if key in PLAN_KEYS), None):
             raise ValueError(

@@ -6,6 +6,7 @@ import pickle
 import re
 from functools import partial
 
+import numba
 import numpy as np
 import pytest
 import xarray as xr
@@ -198,6 +199,7 @@ def cut(z):
     ("force", "written_out"),
     [
         (lambda x, y: cut(y - x), lambda x, y: min(max((y - x) ** 3, -1.0), 1.0)),  # of helpers
+        (numba.njit(lambda x, y: cube(y - x)), lambda x, y: (y - x) ** 3),
         (lambda x, y: y * np.heaviside(0.2 - x * y, 0.5), lambda x, y: y if x * y < 0.2 else 0.0),
         (
             lambda x, y: special.erf(y - x) - special.erfc(x) * special.ndtr(y),
@@ -231,6 +233,9 @@ def each(x, y):
     yield y - x
 
 
+NUMBERS = {"k": 2.0}
+
+
 def again(z):
     return again(z / 2) if z > 1 else z
 
@@ -244,6 +249,7 @@ def again(z):
         (lambda x, y: np.piecewise(y - x, [y < x], [-1.0, 1.0]), "piecewise.*by `if` or np.where"),
         (lambda x, y: np.select([y < x], [-1.0], 1.0), "select.*by `if` or np.where"),
         (lambda x, y: special.j0(y - x), "'j0' .*needs its decorator numba.njit; .* cbrt, clip, "),
+        (lambda x, y: NUMBERS["k"] * (y - x), r"'dict'>; give numbers of its own by name, Rule\("),
         (lambda x, y: again(y - x), "'again'.* needs its decorator numba.njit"),
     ],
 )

@@ -33,7 +33,8 @@ class Difference:
 
     def __call__(self, x: Any, target: Any, *parameters: float) -> Any:
         """Return the slope at (x, ỹ)."""
-        return central_difference(self.force, x, target, *parameters)  # type: ignore[no-untyped-call]
+        force = getattr(self.force, "py_func", self.force)
+        return central_difference(force, x, target, *parameters)  # type: ignore[no-untyped-call]
 
 
 def around(function: Function, outer: tuple[Function, ...] = ()) -> tuple[Any, ...]:
@@ -107,7 +108,7 @@ def applied(function: Function, x: Any, target: Any, *parameters: float) -> Any:
     x, target = (_numbers(*pair) for pair in (("x", x), ("target", target)))
     check_shapes(x, target)
     with np.errstate(all="ignore"):
-        return function(x, target, *parameters)
+        return getattr(function, "py_func", function)(x, target, *parameters)
 
 
 def check_shapes(x: Any, target: Any) -> None:
@@ -137,12 +138,13 @@ def unready(force: Function, values: tuple[float, ...]) -> str | None:
     >>> unready(lambda x, y: y / x, ())
     'is -inf at x = 0, target = -1'
     """
+    plain = getattr(force, "py_func", force)
     for target in (-1.0, 0.37, 1.0):
         told = None
         for x in (0.0, 0.137):
             try:
                 with np.errstate(all="ignore"):
-                    found = float(force(np.float64(x), np.float64(target), *values))
+                    found = float(plain(np.float64(x), np.float64(target), *values))
                 wrong = f"is {found}"
             except Exception as error:
                 found, wrong = math.nan, f"fails ({error})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,15 @@ for _function, _equivalent in EQUIVALENTS.items():
 def why(error: Exception) -> str:
     """Say on one line what numba cannot compile, and what would do instead."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if "mode pipeline" not in line and not line.startswith("File")]
-    what = " ".join((said or lines)[:2])[:200]
+    said = [line for line in lines if "mode pipeline" not in line] or lines
+    end = next((i for i, line in enumerate(said) if line.startswith("File")), 2)  # its text follows
+    what = " ".join(said[: min(max(end, 1), 2)])[:200]
     other = next((use for name, use in INSTEAD.items() if name in what), None)
     if other:
         return f"{what}; write it by {other}"
     if "Untyped global name" in what or "Unknown attribute" in what:
+        if re.search(r"<class '(dict|list|type|set|str)'>", what):
+            return f"{what}; give numbers of its own by name, Rule(force, k=3.0)"
         served = ", ".join(sorted(f.__name__ for f in EQUIVALENTS))
         return (
             f"{what}; a function of your own that numba can compile needs its decorator "

@@ -320,7 +320,6 @@ def test_a_force_that_is_zero_at_the_start_never_learns(rule, mode):
         assert not mp.activations(problem, 1.0, samples=100, source="dmft").x.any()
 
 
-@pytest.mark.filterwarnings("ignore:`rule` .* is one of margins")
 def test_what_leaves_the_start_is_followed():
     still = ADATRON.replace(rule=mp.Adatron(-1.0))
     both = mp.solve(still, [0.0, 1.0], two_time=True)

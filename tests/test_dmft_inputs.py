@@ -103,7 +103,6 @@ def test_orders_and_starts_against_simulation(changes):
         assert float((error / limit).max()) < 0.03, name
 
 
-@pytest.mark.filterwarnings("ignore:`rule` .* is one of margins")
 def test_what_is_not_served_is_refused_by_name():
     flow = linear(BLOCKS, 1.0, mode="batch").replace(rule=mp.Logistic())
     with pytest.raises(ValueError, match=r"`inputs` = Blocks.*`mode` = 'batch': use method Simul"):

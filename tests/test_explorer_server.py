@@ -495,7 +495,6 @@ class Anything:
         return self
 
 
-@pytest.mark.filterwarnings("ignore:`rule` .* is one of margins")
 @pytest.mark.parametrize("rule", RULES[:-1], ids=lambda rule: rule.name)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize(

@@ -98,7 +98,6 @@ def measured(sample, J):
     }
 
 
-@pytest.mark.filterwarnings("ignore:`rule` .* is one of margins")
 @pytest.mark.parametrize(("law", "task"), [(POWER, "classification"), (GIVEN, "regression")])
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_learning_is_that_of_a_plain_loop(law, rule, task):

@@ -28,12 +28,23 @@ def timed(problem, times, method, rounds=1, **options):
     return best, found
 
 
-def simulation_for(problem, times, name, error):
-    """Time that simulations, extrapolated to N → ∞ from two sizes, would take for this error."""
-    spent, large = timed(problem, times, mp.Simulation(n=500, samples=40), rounds=2)
-    more, small = timed(problem, times, mp.Simulation(n=250, samples=40), rounds=2)
-    found = np.hypot(2 * large[f"{name}_se"], small[f"{name}_se"])
-    return (spent + more) * (float(found.max()) / error) ** 2
+def typical(errors):
+    """Return the root mean square of standard errors at all times but t = 0."""
+    return float(np.sqrt((errors[1:] ** 2).mean()))
+
+
+def simulations(problem, times, samples=160):
+    """Time of simulations of two sizes, and the error of N → ∞ from them, by curve."""
+    spent, large = timed(problem, times, mp.Simulation(n=500, samples=samples), rounds=2)
+    more, small = timed(problem, times, mp.Simulation(n=250, samples=samples), rounds=2)
+    errors = {n: np.hypot(2 * large[f"{n}_se"], small[f"{n}_se"]) for n in CURVES}
+    return spent + more, {name: typical(error) for name, error in errors.items()}
+
+
+def ratios(simulated, spent, found, names):
+    """How much longer simulations take for the same errors."""
+    time_of, errors = simulated
+    return {n: time_of / spent * (errors[n] / typical(found[f"{n}_se"])) ** 2 for n in names}
 
 
 def main():
@@ -49,33 +60,28 @@ def main():
     errors = {name: float(np.abs(found[name] - exact[name]).max()) for name in names}
     print(f"Adaline, alpha = 1.2, v = 1, lambda = 0.8, to t = 4     {spent:6.2f} s")
     print("  largest error  ", "  ".join(f"{k} {v:.5f}" for k, v in errors.items()))
-    other = simulation_for(ADALINE, times, "F2", errors["F2"])
-    print(f"  by simulation, the same error of F2: {other:.0f} s, ratio {other / spent:.0f}")
+    shown(ratios(simulations(ADALINE, times), spent, found, CURVES))
 
     times = np.linspace(0, 8, 17)
     spent, found = timed(ADATRON, times, mp.DMFT(dt=0.14, samples=160_000), rounds=2)
     errors = {name: float(found[f"{name}_se"].max()) for name in CURVES}
     print(f"Adatron, kappa = 1, the same, to t = 8                  {spent:6.2f} s")
     print("  standard error ", "  ".join(f"{k} {v:.5f}" for k, v in errors.items()))
-    for name in ("Q", "F2"):
-        other = simulation_for(ADATRON, times, name, errors[name])
-        print(
-            f"  by simulation, the same error of {name}: {other:.0f} s, ratio {other / spent:.0f}"
-        )
+    shown(ratios(simulations(ADATRON, times), spent, found, CURVES))
 
     spent, found = timed(ADATRON, times, mp.DMFT())
     print(f"  to one per cent, rtol = 0.01 {spent:6.2f} s, {found.attrs['samples']} examples")
 
     late = mp.Problem(mp.Teacher(alpha=1.0), mp.Adatron(kappa=1.0), rate=1.0, decay=0.1)
-    print("Adatron, alpha = kappa = v = 1, lambda = 0.1, to one per cent, and by simulation")
+    print("Adatron, alpha = kappa = v = 1, lambda = 0.1")
     for end in (1, 3, 10, 30, 60, 100):
         times = np.linspace(0, end, 11)
-        spent, found = timed(late, times, mp.DMFT())
-        ratios = [
-            simulation_for(late, times, name, float(found[f"{name}_se"].max())) / spent
-            for name in ("R", "Q", "F2")
-        ]
-        print(f"  t = {end:>3} {spent:6.2f} s, ratios", "  ".join(f"{r:.1f}" for r in ratios))
+        simulated = simulations(late, times)
+        for rtol in (0.01, 0.001):
+            spent, found = timed(late, times, mp.DMFT(rtol=rtol))
+            how = f"rtol = {rtol:<5g} {spent:6.2f} s, {found.attrs['samples']} examples"
+            print(f"  t = {end:>3}, {how}")
+            shown(ratios(simulated, spent, found, CURVES))
 
     print("Perceptron, to one per cent")
     for kappa, alpha, rate, decay, noise in JUMPS:
@@ -90,6 +96,10 @@ def main():
     print("and against the number of examples (t = 8)")
     for samples in (16_000, 64_000, 256_000):
         print(f"  {samples:>7} {cost(8, samples)}")
+
+
+def shown(found):
+    print("    simulations take", "  ".join(f"{k} × {v:.1f}" for k, v in found.items()))
 
 
 def cost(end, samples):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from manypass.checks import Array
 from manypass.exact.epochs import _agree, lines, located, unresolved
@@ -74,7 +75,8 @@ class Repeated:
                 f"`times` up to {count} epochs: of a fixed order at most {MOST} can be followed; "
                 f"take earlier ones, or the steady state"
             )
-        with np.errstate(all="ignore"):  # what diverges ends as inf
+        # What diverges ends as inf; of many small products threads would wait for each other.
+        with np.errstate(all="ignore"), threadpool_limits(1):
             self._follow(count)
 
     def _follow(self, count: int) -> None:
@@ -104,7 +106,8 @@ class Repeated:
 
     def training_error(self) -> Array:
         """P(ỹx < 0): in the first epoch, where it starts as √t, at every time itself."""
-        table = [self.looks[0].training_error(phase) for phase in self.line.s]
+        with threadpool_limits(1):
+            table = [self.looks[0].training_error(phase) for phase in self.line.s]
         out = self._read(table)
         origin = Circle(1, 0.0)
         first = Look(on_circle(self.problem, self.step, origin), origin, self.line)

@@ -345,6 +345,33 @@ def test_what_was_reached_is_kept_when_more_does_not_fit():
     with pytest.warns(UserWarning, match="`rtol` = 0.002 is not reached"):
         found = mp.solve(ADATRON, [1.0], mp.DMFT(rtol=0.002, memory=0.005))
     assert 0.3 < float(found.R[0]) < 0.5
+    assert found.attrs["samples"] == 32_000  # all populations of a round, though it was hopeless
+
+
+def test_a_hopeless_round_ends_early_and_one_that_just_misses_goes_on(monkeypatch):
+    from manypass.cavity import accuracy
+
+    rounds, whole = [], accuracy.populations
+
+    def watched(method, problem, plan, samples, *more):
+        found, how = whole(method, problem, plan, samples, *more)
+        rounds.append((samples, how["samples"], accuracy.size_of(found["budget"])))
+        return found, how
+
+    monkeypatch.setattr(accuracy, "populations", watched)
+    mp.solve(ADATRON, [1.0], mp.DMFT(rtol=0.1))
+    [(samples, made, error)] = rounds
+    assert made == samples
+    assert error < 0.02
+    mp.solve(ADATRON, [1.0], mp.DMFT(rtol=0.96 * error))
+    (_, made, better), *_ = rounds[1:]
+    assert samples < made <= 1.5 * samples
+    assert better < error
+    rounds.clear()
+    mp.solve(ADATRON, [1.0], mp.DMFT(rtol=error / 3))
+    assert rounds[0][1] == samples / 4
+    assert rounds[-1][1] >= rounds[-1][0] > samples
+    assert rounds[-1][2] <= error / 3
 
 
 def test_activations_of_a_diverged_problem_are_refused():

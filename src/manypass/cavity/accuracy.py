@@ -31,6 +31,9 @@ LARGEST = 2.5  # step that can be asked for, in units of that one
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
 ROUNDS = 6  # of choosing step and samples
+LOOK, HOPELESS = 4, 1.5  # populations after which an error so many times too large ends a round
+MORE, NEARLY = 24, 1.2  # and how many there may be if after all it is but so many times too large
+OVER = 0.8  # the largest of many errors, of so few, is too large
 LOST = 0.03  # an error beyond which errors are not to be trusted
 FEWEST, MOST_POINTS = 1 << 10, 1 << 18  # of averages that drive one-pass learning
 FIRST = 2000  # examples of each population at first, if an accuracy is to be reached
@@ -52,18 +55,19 @@ def ensemble(
         first = make_plan(problem, t, names, finish, dt)
         samples = POPULATIONS * max(FIRST * first.units, first.least)
     found: Measured = {}
-    for _ in range(ROUNDS):
+    for left in reversed(range(ROUNDS)):
+        last = not left or samples >= MOST_SAMPLES
         try:
+            plan = make_plan(problem, t, names, finish, dt)
             found, how = populations(
-                method, problem, make_plan(problem, t, names, finish, dt), samples, progress
+                method, problem, plan, samples, progress, None if last else rtol
             )
         except ValueError:
             if not found:
                 raise
             break  # too many steps, or too much memory: what there is will have to do
-        errors = found.pop("budget")
-        reached = math.sqrt(sum(e**2 for e in errors.values()))
-        if rtol is None or reached <= rtol:
+        tried, errors = (plan, samples), found.pop("budget")
+        if rtol is None or size_of(errors) <= rtol:
             if rtol is not None:
                 warn_of(found, problem.data.task, rtol, "take a smaller `rtol`", 5)
             return found, how
@@ -72,6 +76,9 @@ def ensemble(
         more, finer = refined(errors, rtol)
         samples = min(int(samples * more), MOST_SAMPLES)
         dt *= finer ** (-1 / 2 if jump else -1 / 3)
+    if how["samples"] < tried[1]:  # the last round was not completed
+        found, how = populations(method, problem, *tried, progress)
+        del found["budget"]
     way = "give more `samples` and a smaller `dt`, or more `memory`"
     warn_of(found, problem.data.task, rtol or math.inf, way, 5)
     return found, how
@@ -90,7 +97,7 @@ def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
     >>> round(more, 1), round(finer, 1)
     (4.4, 4.0)
     >>> refined({"sampling": 0.1, "step": 0.3, "population": 0.2}, 0.01)
-    (4.0, 1.0)
+    (5.0, 1.0)
     """
     sampling, bias = ((errors[k] / (0.75 * rtol)) ** 2 for k in ("sampling", "population"))
     more = 1.1 * (sampling / 2 + math.sqrt(sampling**2 / 4 + bias))
@@ -98,14 +105,47 @@ def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
     if math.hypot(chance, errors["step"]) < LOST:
         most, finest = 8.0, 27.0
     else:
-        most, finest = 4.0, 4.0 if errors["step"] > 4 * chance else 1.0
+        most, finest = 5.0, 4.0 if errors["step"] > 6 * chance else 1.0
     return min(max(more, 1.0), most), min(max(errors["step"] / (0.5 * rtol), 1.0), finest)
 
 
+def size_of(errors: dict[str, float]) -> float:
+    """Size of independent errors together."""
+    return math.sqrt(sum(e**2 for e in errors.values()))
+
+
+def judged(errors: dict[str, float], count: int, rtol: float) -> tuple[bool, dict[str, float]]:
+    """Whether a round ends after so many populations, and errors that it promises or has.
+
+    A few populations tell whether a round is hopeless; where all just miss, some more will do.
+
+    Examples
+    --------
+    >>> judged({"sampling": 0.04, "step": 0.0, "population": 0.0}, LOOK, 0.01)[0]
+    True
+    >>> judged({"sampling": 0.011, "step": 0.0, "population": 0.0}, POPULATIONS, 0.01)[0]
+    False
+    """
+    if count > LOOK:
+        return not rtol < size_of(errors) < NEARLY * rtol, errors
+    fewer = {"sampling": LOOK / POPULATIONS, "population": LOOK / SPLIT, "step": OVER**-2}
+    promised = {key: OVER * math.sqrt(fewer[key]) * e for key, e in errors.items()}
+    known = size_of(errors) < LOST
+    return size_of(promised) > HOPELESS * rtol, promised if known else errors
+
+
 def populations(
-    method: DMFT, problem: Problem, plan: Plan, samples: int, progress: Any
+    method: DMFT,
+    problem: Problem,
+    plan: Plan,
+    samples: int,
+    progress: Any,
+    rtol: float | None = None,
 ) -> tuple[Measured, dict[str, Any]]:
-    """Values with errors, from as many examples on the grids of one plan."""
+    """Values with errors, from as many examples on the grids of one plan.
+
+    Given an accuracy to reach, it is judged on the way whether to go on: then there may be fewer.
+    """
     from manypass.simulation.kernels import compiled_rule
 
     size = -(-samples // POPULATIONS)
@@ -119,9 +159,9 @@ def populations(
 
     def work(i: int) -> Any:
         rng = np.random.default_rng(np.random.SeedSequence(method.seed, spawn_key=(i,)))
-        return sample(problem, rule, size, plan, rng, split=i < SPLIT)
+        return sample(problem, rule, size, plan, rng, split=i % POPULATIONS < SPLIT)
 
-    done = in_order(work, range(POPULATIONS), threads)
+    done = in_order(work, range(MORE if rtol else POPULATIONS), threads)
     classes = problem.data.task == "classification"
     sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
     floors = {"Et": 1 / samples} if classes else {}  # one example more or less
@@ -148,6 +188,12 @@ def populations(
         so_far.append(run)
         if callable(progress):
             progress(*summed(so_far))
+        if rtol and len(so_far) in (LOOK, POPULATIONS, POPULATIONS + LOOK):
+            found, how = summed(so_far)
+            ends, found["budget"] = judged(found["budget"], len(so_far), rtol)
+            if ends:
+                done.close()
+                return found, how
     return summed(so_far)
 
 

@@ -31,14 +31,14 @@ RTOL = 0.01  # unless told
 class DMFT:
     """Dynamical mean-field theory, N → ∞, of any rule; its force may jump.
 
-    Sixteen independent populations of sampled examples, each driven by its own averages, half of
-    them on two grids that are extrapolated to step zero. A force that jumps where all examples
-    start (the perceptron's at κ = 0) is averaged over both sides there: F2(0) = F2(0⁺). In batch
-    mode forces must be continuous, however steep they are. The past is kept in cells that widen
-    with their age: time grows as t, memory as log t. Every `_se` is the root of the sum of squares
-    of the scatter between populations, what is left of the step error (the width of the cells
-    included) and of the bias of a finite population: the error is within one for about 68 % of all
-    values, within two for 95 %.
+    Sixteen or more independent populations of sampled examples, each driven by its own averages,
+    half of them on two grids that are extrapolated to step zero. A force that jumps where all
+    examples start (the perceptron's at κ = 0) is averaged over both sides there: F2(0) = F2(0⁺). In
+    batch mode forces must be continuous, however steep they are. The past is kept in cells that
+    widen with their age: time grows as t, memory as log t. Every `_se` is the root of the sum of
+    squares of the scatter between populations, what is left of the step error (the width of the
+    cells included) and of the bias of a finite population: the error is within one for about 68 %
+    of all values, within two for 95 %.
 
     Parameters
     ----------

@@ -40,10 +40,10 @@ def trace(square: Array) -> float:
     return float(square[0, 0] if square.size == 1 else square.trace())
 
 
-def orthonormal(z: Any) -> Any:
-    """Turn columns into such with zᵀz/size = 1."""
+def orthonormal(z: Any, share: Any) -> Any:
+    """Turn columns into such with ⟨z zᵀ⟩ = 1, each row having its share in the mean."""
     size, K = z.shape
-    square = z.T @ z
+    square = z.T @ (share * z)
     if K == 1:
         return z * np.float32(math.sqrt(size / float(square[0, 0])))
     inner = np.linalg.inv(np.linalg.cholesky(square.astype(float) / size))

@@ -216,7 +216,8 @@ class DMFT:
         size = max(count, plan.least)
         threads_of(self, problem, plan, size)
         rule = compiled_rule(problem.rule)
-        run = lead(problem, rule, size, plan, rng, split=False)[0]
+        alike = replace(plan, copies=False)  # every example stands for one
+        run = lead(problem, rule, size, alike, rng, split=False)[0]
         if not np.isfinite(run.at(plan.t, plan.clock.w)["Q"][0]):
             raise ValueError(f"learning has diverged before `time` = {time:g}: no distribution")
         y, target = run.student.examples

@@ -117,10 +117,10 @@ def online(i, line, past, cells, examples, instants, parameters, force, classify
     The averages are ⟨y(F − mh)⟩, ⟨F²⟩, E_t; by cell ⟨(F − mh) z_c⟩ and ⟨F e_c⟩, of the newest cell
     ⟨F f⟩. The multiple m of h is known exactly: subtracting it lessens the noise. `line` is t_i, R,
     m, v; `cells` are A, the coefficients of e in x − h, and when the cells begin; `last` is when an
-    example was learned last.
+    example was learned last, `share` how many it stands for.
     """
     (t, R, m, v), (z, e), (A, B, begin) = line, past, cells
-    y, target, last, activations = examples
+    y, target, last, activations, share = examples
     n = A.size
     one, sums, S = np.zeros(6), np.zeros((2, n)), np.zeros(n)
     slope, fresh = np.zeros(n + 1), since(A)
@@ -139,21 +139,22 @@ def online(i, line, past, cells, examples, instants, parameters, force, classify
             x += b[n - 1] * f
         spread = spread if i else max(spread, NONE)
         F, rise, square = averaged(force, parameters, x, aim, spread, i + k)
-        slope[old] += rise - m
+        w = share[k]
+        slope[old] += w * (rise - m)
         if spread > 0:
-            one[RISE] += rise
-            one[RISEN] += 1
-        one[DRIVE] += y[k] * (F - m * h)
-        one[SQUARE] += square
-        one[MISSED] += missed(x, aim, spread, classify)
-        residual, mean = np.float32(F - m * h), np.float32(F)
+            one[RISE] += w * rise
+            one[RISEN] += w
+        one[DRIVE] += w * y[k] * (F - m * h)
+        one[SQUARE] += w * square
+        one[MISSED] += w * missed(x, aim, spread, classify)
+        residual, mean = np.float32(w * (F - m * h)), np.float32(w * F)
         for c in range(old):
             part_E[c] += residual * zk[c]
         for c in range(n):
             part_P[c] += mean * ek[c]
         if n > 0 and ek[n - 1] != 0:
             for c in range(n):
-                S[c] += ek[n - 1] * ek[c]
+                S[c] += w * ek[n - 1] * ek[c]
         if k % 256 == 255 or k == y.size - 1:
             collect(sums, parts)
         activations[k] = x + rest

@@ -111,6 +111,11 @@ class Online:
         past.merge(self.t)
         return self.largest
 
+    def take(self, who: Any, share: Normals) -> None:
+        """Go on with these examples, each of which stands for a share of all."""
+        self.past.take(who, share)
+        self.student.take(who)
+
     @property
     def largest(self) -> float:
         """Q or ⟨F²⟩, whichever is larger."""

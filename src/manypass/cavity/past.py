@@ -50,7 +50,7 @@ class Past:
         self.weights, self.alpha, self.per, self.count = weights, alpha, per, 0
         self.K, self.one, room = weights.K, np.eye(weights.K), 16 * weights.K
         self.first, self.start = 0, 0.0 if epochs else math.inf  # of this epoch
-        self.base = np.linalg.qr(known)[0].astype(np.float32)
+        self._weigh(known, np.ones(len(known), np.float32))
         # One unit is led example by example, more of them by products of matrices.
         order: Any = "C" if self.K == 1 else "F"
         self.z, self.e = (np.zeros((len(known), room), np.float32, order) for _ in range(2))
@@ -84,12 +84,13 @@ class Past:
         n, size = self.n, np.float32(z.shape[1])
         if self.count == self.begin.size:
             self._grow()
-        z, old = z.T - self.base @ (self.base.T @ z.T), self.z[:, :n]
-        z -= old @ ((old.T @ z) / size)
+        share, old = self.share[:, None], self.z[:, :n]
+        z = z.T - self.base @ (self.base.T @ (share * z.T))
+        z -= old @ ((old.T @ (share * z)) / size)
         self.begin[self.count], self.end[self.count] = begin, end
         self.learned[self.count], self.count = v * (end - begin), self.count + 1
         own = self.newest
-        self.z[:, own] = orthonormal(z)
+        self.z[:, own] = orthonormal(z, share)
         self.e[:, own] = f  # until all forces in the cell are known
         self.L[own], self.L[:, own], self.rows[:, :, own] = 0.0, 0.0, 0.0
         self.weights.append(n)
@@ -98,6 +99,12 @@ class Past:
             if source == len(self.rows):
                 self.rows = np.pad(self.rows, ((0, 16), (0, 0), (0, 0)))
             self.rows[source, :, own] = self.one
+
+    def take(self, who: Any, share: Normals) -> None:
+        """Go on with these examples, each of which stands for a share of all."""
+        for table in (self.z, self.e):
+            table[:, : self.n] = table[who, : self.n]
+        self._weigh(self.known[who], share)
 
     def row(self, S: Array, heat: float) -> tuple[Array, Array]:
         """Coefficients of e in √α f of the last cell, given S = ⟨f eᵀ⟩; of a new e, inverted.
@@ -184,6 +191,12 @@ class Past:
             self.learned[cell + 1 : self.count - 1] = self.learned[cell + 2 : self.count]
             self.count -= 1
             self.first -= 1
+
+    def _weigh(self, known: Array, share: Normals) -> None:
+        """Set shares, and a basis of what is known of examples, orthonormal by them."""
+        root = np.sqrt(share)[:, None]
+        self.known, self.share = known, share
+        self.base = (np.linalg.qr(root * known)[0] / root).astype(np.float32)
 
     def _joined(self, a: int) -> tuple[Array, Array]:
         """Make one of the rows of L of two cells; return this push and the next."""

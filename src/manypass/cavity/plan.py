@@ -106,6 +106,7 @@ class Plan:
     widest: float
     in_turn: int = 0  # steps in an epoch of a fixed order
     units: int = 1  # normals in a cell of the past
+    copies: bool = False  # of examples near a force, where forces are rare
 
     @property
     def cells(self) -> int:
@@ -147,4 +148,6 @@ def make_plan(
         widest = max(widest, WIDEST["correlated"])
     in_turn = grid.longest if order == "fixed" else 0
     units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
-    return Plan(t, grid, clock, tuple(names), finish, widest, in_turn, units)
+    by_chance = order == "replacement" and problem.mode == "online" and not problem.batch_share
+    copies = by_chance and not problem.layered
+    return Plan(t, grid, clock, tuple(names), finish, widest, in_turn, units, copies)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from manypass.cavity.copies import EVERY, copy
 from manypass.cavity.epochs import Batches, Epochs
 from manypass.cavity.flow import Flow
 from manypass.cavity.grid import DIVERGED
@@ -99,11 +100,13 @@ def lead_parts(
     if problem.batch_share:
         lead_steps(runs, parts, grid.t, instants, (units, size), rng)
     else:
-        lead_pairs(runs, parts, grid.t, instants, (units, size), rng)
+        lead_pairs(runs, parts, grid.t, instants, (units, size), rng, plan.copies)
     return runs
 
 
-def lead_pairs(runs: Any, parts: Any, t: Array, instants: Any, shape: Any, rng: Any) -> None:
+def lead_pairs(
+    runs: Any, parts: Any, t: Array, instants: Any, shape: Any, rng: Any, copies: bool
+) -> None:
     """Two steps of the first run are one of all others."""
 
     def draw(j: int) -> Any:
@@ -127,6 +130,8 @@ def lead_pairs(runs: Any, parts: Any, t: Array, instants: Any, shape: Any, rng: 
                 if not finite(run.step, time, z[..., part], *mine):
                     return
         now = then
+        if copies and j and j % (2 * EVERY) == 0:
+            copy(runs, parts, rng)
 
 
 def lead_steps(runs: Any, parts: Any, t: Array, instants: Any, shape: Any, rng: Any) -> None:

@@ -45,7 +45,7 @@ class Unit:
             (run.t, R[0, 0], self.m, run.v),
             (past.z, past.e),
             (A[0], past.own(n, latest)[0], past.begin[:n]),
-            (*self.examples, self.last, self.x),
+            (*self.examples, self.last, self.x, past.share),
             instants,
             *self.rule,
             self.classify,
@@ -67,6 +67,11 @@ class Unit:
             self.classify,
         )
         return self._split(J, *found)
+
+    def take(self, who: Any) -> None:
+        """Go on with these examples."""
+        self.examples = (self.examples[0][who], self.examples[1][who])
+        self.last, self.x = self.last[who], self.x[who]
 
     def rise(self, m: float) -> Array:
         """Slope of F, beyond m, before it was ever seen."""

@@ -1,0 +1,71 @@
+"""Forces that are rare: examples near one are copied, and each copy stands for less.
+
+An example stands for a share w_k of all, and means are Σ_k w_k(...)/size. How much it matters is
+I_k² = ⟨F²⟩ over a Gaussian around its x, as wide as x may soon move; and some for all the others,
+which matter later. With w_k I_k copies of each, of share 1/I_k (both but for a factor), the
+variance Σ_k w_k² I_k² is least. An example has its past in common with its copies, but neither
+normals nor learning instants to come. Without them small populations die out: once nobody has a
+force, nothing moves anybody any more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manypass.cavity.moments import averaged
+from manypass.compiling import FAST, njit
+
+NEAR = 0.3  # how far x may move before it is looked at again, in units of √Q
+OTHERS = 0.3  # what all examples matter, in units of ⟨I²⟩: no share is beyond 1/√OTHERS
+WORTH = 2.0  # how many times less variance is worth to copy
+EVERY = 4  # double steps between looks
+
+
+@njit(**FAST)
+def near(x, target, variance, parameters, force):  # type: ignore[no-untyped-def]
+    """⟨F²⟩ around the x of each example."""
+    squares = np.empty(x.size)
+    for k in range(x.size):
+        squares[k] = averaged(force, parameters, x[k], target[k], variance, k)[2]
+    return squares
+
+
+def drawn(runs: Any, parts: Any, rng: Any) -> tuple[Any, Any] | None:
+    """Draw who is continued as which example, and its share; None if it is not worth it.
+
+    The same for all runs, of all or of parts of the examples: who matters in any of them. Each half
+    of the population is drawn from itself. Draws are systematic, in the order of ỹx.
+    """
+    student, share = runs[0].student, runs[0].past.share.astype(float)
+    (_, target), size = student.examples, share.size
+    square = np.zeros(size)
+    for run, part in zip(runs, parts, strict=True):
+        x, variance = run.student.x, NEAR**2 * run.Q + 1e-300
+        square[part] += near(x, target[part], variance, *student.rule)
+    mean = float(share @ square) / size
+    if not 0 < mean < np.inf:
+        return None
+    matters = np.sqrt(square + OTHERS * mean)
+    copies = share * matters / (share @ matters / size)
+    if share**2 @ square < WORTH * (share**2 / copies) @ square:
+        return None
+    who, new = np.arange(size), share.copy()
+    for part in (slice(0, size // 2), slice(size // 2, size // 2 * 2)):
+        order = who[part][np.argsort((target * student.x)[part])]
+        edges = np.cumsum(copies[order])
+        at = (np.arange(order.size) + rng.random()) * edges[-1] / order.size
+        who[part] = order[np.searchsorted(edges[:-1], at, side="right")]
+        new[part] = share[who[part]] / copies[who[part]]
+        new[part] *= share[part].sum() / new[part].sum()
+    return who, new.astype(np.float32)
+
+
+def copy(runs: Any, parts: Any, rng: Any) -> None:
+    """Copy those that matter, in all runs alike."""
+    found = drawn(runs, parts, rng)
+    if found is not None:
+        who, share = found
+        for run, part in zip(runs, parts, strict=True):
+            run.take(who[part] - (part.start or 0), share[part])

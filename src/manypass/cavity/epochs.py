@@ -60,6 +60,7 @@ class Epochs(Online):
         found = self._look(self.R, A, self.a, self.none, after)
         self.m, self.one, E, P, _ = found
         past.rows[1:5, :, :n], self.before = (E, E, P, P), self.one
+        self.steep = self.was = self.root * self.m
 
     def _look(self, R: Array, A: Array, a: Array, instants: Any, after: Any = None) -> Any:
         past, n = self.past, A.shape[1]

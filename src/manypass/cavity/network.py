@@ -23,6 +23,7 @@ from manypass.simulation.layered_kernels import pulls
 class Network:
     """F_k = (ỹ − σ) a_k g′(x_k), σ = Σ_k a_k g(x_k); arrays are (examples × K)."""
 
+    edge = 0.0  # m|h| at t → 0⁺
     young = 1.0  # of ⟨F zᵀ⟩ in its first step: m is not all of the slope by which F follows h
 
     def __init__(self, problem: Problem, fields: Fields, examples: tuple[Array, Array]) -> None:

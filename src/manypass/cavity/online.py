@@ -33,7 +33,9 @@ class Online:
     """R, Q, F2, E_t (and a) from t = 0 on, and C and G at the times to be kept; second order in Δ.
 
     One look at the population per step: what is measured at the extrapolated R and A corrects
-    them. The decay with λ − m, m being the regression of F on h, is integrated exactly.
+    them. The decay with λ − m, m being the mean slope of F, is integrated exactly. Learning starts
+    as √t: averages are extrapolated as lines in √t, and so is √t m, which is finite where all x
+    start at a jump of F.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Online:
         )
         self.v, self.decay = self.pace(0.0, 0.0)
         self.R, self.a, self.t, self.d, self.m = student.R, student.a, 0.0, 0.0, 0.0
+        self.root, self.change = 0.0, 0.0  # √t, and how much it was in the last step
         weights.begin(self.R)
         if begin is not None and student.root.any():
             self.past.start_from(begin, student.root)
@@ -72,6 +75,7 @@ class Online:
         A = self.past.rows[0, :, : self.past.n].copy()
         self.m, self.one, E, P, _ = self._look(self.R, A, self.a, self.none)
         self.before = self.one  # what drives now and a step before
+        self.steep = self.was = self._edge() if not A.size else 0.0  # √t m, too
         self.past.rows[1:5, :, : self.past.n] = E, E, P, P
         self._record(A)
 
@@ -87,26 +91,29 @@ class Online:
 
         `now` are the learning instants in this step, `then` those in the next.
         """
-        past, d = self.past, t - self.t
+        past, d, root = self.past, t - self.t, math.sqrt(t)
         self.v, self.decay = self.pace(self.t, t)
         past.append(z, self.new, self.t, t, self.v)
-        own, n, ratio = past.newest, past.n, d / self.d if self.d else 0.0
+        own, n, ratio = past.newest, past.n, (root - self.root) / self.change if self.d else 0.0
         E, E_before, P, P_before = past.rows[1:5, :, :n].copy()
         one = self.one.ahead(self.before, ratio)
         E_then, P_then = self._ahead(E, E_before, ratio), self._ahead(P, P_before, ratio)
-        self.pair = ratio * self.pair
+        self.pair = d / self.d * self.pair if self.d else self.pair
         self._push(d, one.FF, P_then)
         E_then[:, own] = self._guess(own, E, d)
-        R, A, a = self._advance(d, self.m, one, E_then)
+        steep = self.steep + ratio * (self.steep - self.was)
+        R, A, a = self._advance(d, self._mean(steep, root), one, E_then)
         self.t = t
         m, one, E_then, P_then, S = self._look(R, A, a, now)
         self.pair = P_then[:, own].copy()
         self._push(d, one.FF, P_then, S)
-        self.R, A, self.a = self._advance(d, m, one, E_then)
+        self.R, A, self.a = self._advance(d, self._mean(root * m, root), one, E_then)
         past.complete(*self._row(S), P_then)
         past.rows[:5, :, :n] = A, E_then, E, P_then, P
         past.rows[2, :, own], past.rows[4, :, own] = E_then[:, own], P_then[:, own]  # had no past
         self.m, self.d, self.one, self.before = m, d, one, self.one
+        self.root, self.change = root, root - self.root
+        self.steep, self.was = root * m, self.steep
         self._record(A)
         past.merge(self.t)
         return self.largest
@@ -146,6 +153,16 @@ class Online:
         if change.shape[1] > 2 * K:
             change[:, -2 * K : -K] = change[:, -3 * K : -2 * K]
         return now + change
+
+    def _edge(self) -> float:
+        """√t m at t → 0⁺, where |h|² grows as ∝ t."""
+        heat, apart = self._heat(1.0)
+        push = root_of(self.v**2 * self.one.FF + heat * self.past.one, 1e-24)
+        return float(self.student.edge / trace(self.past.weights.shown(push, apart)))
+
+    def _mean(self, steep: float, root: float) -> float:
+        """Mean of m in a step, exact for a + b/√t, given √t m at its end."""
+        return (self.steep + steep) / (self.root + root)
 
     def _guess(self, own: slice, E: Array, d: float) -> Array:
         """⟨F zᵀ⟩ of the new normals, if the slope is that of the last ones."""
@@ -187,12 +204,12 @@ class Online:
         return past.row(S, self._heat(past.end[n] - past.begin[n])[0])
 
     def _advance(self, d: float, m: float, one: Looked, E: Array) -> tuple[Array, Array, Array]:
-        """R, A and a a step on, given the averages there and the push in between."""
+        """R, A and a a step on, given the mean slope, the averages there and the push between."""
         n, past = E.shape[1], self.past
         now = np.concatenate([self.one.D, past.rows[1, :, :n]], axis=1)
         then = np.concatenate([one.D, E], axis=1)
         then[:, -past.K :] *= self.young
-        step, push = (self.v * d, self.decay, (self.m + m) / 2), past.L[n - past.K : n, :n]
+        step, push = (self.v * d, self.decay, m), past.L[n - past.K : n, :n]
         A = past.weights.advance(step, now, then, push, self._heat(d)[1])
         a = self.a + self.student.second_rate * d * (self.one.second + one.second) / 2
         return past.weights.R, A, a

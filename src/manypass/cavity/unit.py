@@ -35,6 +35,7 @@ class Unit:
         # jump: its mean in the first step, in units of that of a line.
         self.young = 4 / 5 if jumps(problem.rule, problem.data.task) else 2 / 3
         self.m = 0.0  # of mh, which is taken out of F where averages are taken
+        self.edge = 0.0  # m|h| at t → 0⁺: not nil where all x start at a jump of F
 
     def online(self, run: Any, J: Any, latest: Any, instants: Any) -> Any:
         """Look at the population of a run, on whose way examples are learned."""
@@ -87,7 +88,9 @@ class Unit:
         What is left depends on the past, and is smooth.
         """
         self.m, seen, E, *more = self.regressed(self.m, J, one, E, *rest)
-        rise = one[moments.RISE] / one[moments.RISEN] if one[moments.RISEN] and E.size else self.m
+        rise = one[moments.RISE] / one[moments.RISEN] if one[moments.RISEN] else self.m
+        if not E.size:
+            self.edge, rise = rise * math.sqrt(moments.NONE), self.m
         seen.D += (self.m - rise) * J[0]
         return float(rise), seen, E + (self.m - rise) * J[1], *more
 

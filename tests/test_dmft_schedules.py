@@ -51,6 +51,15 @@ def test_a_start_of_forces_that_never_act_is_learned():
     assert float(found.Eg[0]) == pytest.approx(np.arccos(-0.3) / np.pi, rel=1e-3)
 
 
+def test_a_rate_that_starts_from_nothing_where_all_examples_are_at_a_jump():
+    """Hardly any is learned yet: F = ½ỹ in the mean, and ⟨yỹ⟩ = √(2/π)."""
+    problem = mp.Problem(mp.Teacher(10.0), mp.Perceptron(kappa=0.0), rate="warmup:2:1")
+    t = np.array([0.005, 0.01])
+    found = mp.solve(problem, t, mp.DMFT(samples=8_000, seed=1))
+    np.testing.assert_allclose(found.R, t**2 / 4 / np.sqrt(2 * np.pi), rtol=0.07)
+    np.testing.assert_allclose(found.F2, found.Eg, atol=0.01)
+
+
 def test_a_table_with_a_start_and_jumping_rate():
     z, size = scores("adatron-steps-start", mp.DMFT(seed=1))
     assert np.abs(np.concatenate(list(z.values()))).max() < 4

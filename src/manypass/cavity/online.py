@@ -75,7 +75,7 @@ class Online:
         A = self.past.rows[0, :, : self.past.n].copy()
         self.m, self.one, E, P, _ = self._look(self.R, A, self.a, self.none)
         self.before = self.one  # what drives now and a step before
-        self.steep = self.was = self._edge() if not A.size else 0.0  # √t m, too
+        self.steep = self.was = 0.0  # √t m, too
         self.past.rows[1:5, :, : self.past.n] = E, E, P, P
         self._record(A)
 
@@ -93,6 +93,8 @@ class Online:
         """
         past, d, root = self.past, t - self.t, math.sqrt(t)
         self.v, self.decay = self.pace(self.t, t)
+        if not (self.d or self.begun):
+            self.steep = self.was = self._edge()
         past.append(z, self.new, self.t, t, self.v)
         own, n, ratio = past.newest, past.n, (root - self.root) / self.change if self.d else 0.0
         E, E_before, P, P_before = past.rows[1:5, :, :n].copy()
@@ -155,7 +157,7 @@ class Online:
         return now + change
 
     def _edge(self) -> float:
-        """√t m at t → 0⁺, where |h|² grows as ∝ t."""
+        """√t m at t → 0⁺, where |h|² grows ∝ t from nothing."""
         heat, apart = self._heat(1.0)
         push = root_of(self.v**2 * self.one.FF + heat * self.past.one, 1e-24)
         return float(self.student.edge / trace(self.past.weights.shown(push, apart)))

@@ -35,7 +35,7 @@ class Online:
     One look at the population per step: what is measured at the extrapolated R and A corrects
     them. The decay with λ − m, m being the mean slope of F, is integrated exactly. Learning starts
     as √t: averages are extrapolated as lines in √t, and so is √t m, which is finite where all x
-    start at a jump of F.
+    start at a jump of F; from given weights as if it had started earlier, by a `shift`.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Online:
         )
         self.v, self.decay = self.pace(0.0, 0.0)
         self.R, self.a, self.t, self.d, self.m = student.R, student.a, 0.0, 0.0, 0.0
-        self.root, self.change = 0.0, 0.0  # √t, and how much it was in the last step
+        self.root, self.change, self.shift = 0.0, 0.0, 0.0  # √(t + shift), its last step
         weights.begin(self.R)
         if begin is not None and student.root.any():
             self.past.start_from(begin, student.root)
@@ -91,10 +91,11 @@ class Online:
 
         `now` are the learning instants in this step, `then` those in the next.
         """
-        past, d, root = self.past, t - self.t, math.sqrt(t)
+        past, d = self.past, t - self.t
         self.v, self.decay = self.pace(self.t, t)
-        if not (self.d or self.begun):
-            self.steep = self.was = self._edge()
+        if not self.d:
+            self._begin(t)
+        root = math.sqrt(t + self.shift)
         past.append(z, self.new, self.t, t, self.v)
         own, n, ratio = past.newest, past.n, (root - self.root) / self.change if self.d else 0.0
         E, E_before, P, P_before = past.rows[1:5, :, :n].copy()
@@ -156,11 +157,16 @@ class Online:
             change[:, -2 * K : -K] = change[:, -3 * K : -2 * K]
         return now + change
 
-    def _edge(self) -> float:
-        """√t m at t → 0⁺, where |h|² grows ∝ t from nothing."""
+    def _begin(self, t: float) -> None:
+        """Find how |h|² grows, ∝ t + shift, in the first step, to t; and √(t + shift) m."""
         heat, apart = self._heat(1.0)
         push = root_of(self.v**2 * self.one.FF + heat * self.past.one, 1e-24)
-        return float(self.student.edge / trace(self.past.weights.shown(push, apart)))
+        speed = trace(self.past.weights.shown(push, apart))
+        self.steep = self.was = float(self.student.edge / speed)
+        if self.begun:
+            self.shift = min(self.Q / speed**2, 1e6 * t)
+            self.root = math.sqrt(self.shift)
+            self.steep = self.was = self.root * self.m
 
     def _mean(self, steep: float, root: float) -> float:
         """Mean of m in a step, exact for a + b/√t, given √t m at its end."""

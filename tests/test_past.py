@@ -36,8 +36,9 @@ def test_blocks_of_any_size(K):
     np.testing.assert_allclose(root_of(0 * square, 4.0), 2 * np.eye(K))
     np.testing.assert_allclose(quotient(L, L, 0.0), np.eye(K), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(quotient(L, 0 * L, 3.0), 3 * np.eye(K))
-    z = orthonormal(numbers(SIZE, K).astype(np.float32))
-    np.testing.assert_allclose(z.T @ z / SIZE, np.eye(K), atol=1e-5)
+    share = np.abs(numbers(SIZE, 1, seed=7)).astype(np.float32)
+    z = orthonormal(numbers(SIZE, K).astype(np.float32), share)
+    np.testing.assert_allclose(z.T @ (share * z) / SIZE, np.eye(K), atol=1e-5)
     assert trace(square) == pytest.approx(np.trace(square))
 
 

@@ -19,7 +19,7 @@ ROUNDING = 1e-7  # of single precision
 SPLIT = 8  # of them are also run on the coarser grid and there as halves: step error, and bias
 FEW = 1.18  # the error of an error from these
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
-STEP_LEFT = 1.0
+STEP_LEFT = 1.25
 # In epochs, where the same examples are learned again in step with each other, and with correlated
 # inputs, where more is known of every push than h has shown: the bias of a population is up to
 # this share of (cells of the past)/(examples), and halves do not show it all.

@@ -63,7 +63,7 @@ def main():
     shown(ratios(simulations(ADALINE, times), spent, found, CURVES))
 
     times = np.linspace(0, 8, 17)
-    spent, found = timed(ADATRON, times, mp.DMFT(dt=0.14, samples=160_000), rounds=2)
+    spent, found = timed(ADATRON, times, mp.DMFT(dt=0.13, samples=180_000), rounds=2)
     errors = {name: float(found[f"{name}_se"].max()) for name in CURVES}
     print(f"Adatron, kappa = 1, the same, to t = 8                  {spent:6.2f} s")
     print("  standard error ", "  ".join(f"{k} {v:.5f}" for k, v in errors.items()))

@@ -81,6 +81,37 @@ def test_bad_schedules_are_named(value, said):
 
 
 @pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: schedules.Function(float, None), r"`breaks_at` must be real numbers, got \[None\]"),
+        *(
+            (lambda of=of: schedules.Scaled(2.0, of), "`schedule` must be a ")
+            for of in (1.0, schedules.Cosine)
+        ),
+        (lambda: schedules.Scaled(2.0, "x"), "`schedule` must be a number, or steps:"),
+        *(
+            (lambda factor=factor: schedules.Scaled(factor, "cosine:1:0.1:3"), "`factor` must be")
+            for factor in (None, float("nan"), -2.0, "2")
+        ),
+    ],
+)
+def test_bad_parts_of_schedules_are_named(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+@pytest.mark.parametrize("schedule", [*EVERY, schedules.Function(abs)], ids=str)
+@pytest.mark.parametrize("t", ["x", 1j, {}, 10**400, None, b"1", [True]], ids=lambda t: f"{t!r:.5}")
+def test_times_are_numbers(schedule, t):
+    with pytest.raises(ValueError, match="`t` must be real numbers, got "):
+        schedule(t)
+
+
+def test_one_break_may_be_a_number():
+    assert schedules.Function(abs, 2).breaks == schedules.Function(abs, [2.0]).breaks == (2.0,)
+
+
+@pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"start": 1.0}, "`start` must be Start"),

@@ -89,7 +89,7 @@ class Steps(Schedule):
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
         times, values = np.array(self.pieces).T
-        return np.asarray(values[np.searchsorted(times, np.asarray(t, float), "right") - 1])
+        return np.asarray(values[np.searchsorted(times, _at(t), "right") - 1])
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -137,7 +137,7 @@ class InverseTime(Schedule):
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
-        return np.asarray(self.value * (1 + np.asarray(t, float) / self.tau) ** -self.power)
+        return np.asarray(self.value * (1 + _at(t) / self.tau) ** -self.power)
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Exponential(Schedule):
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
-        return np.asarray(self.value * np.exp(-np.asarray(t, float) / self.tau))
+        return np.asarray(self.value * np.exp(-_at(t) / self.tau))
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Cosine(Schedule):
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
-        phase = np.minimum(np.asarray(t, float) / self.until, 1.0)
+        phase = np.minimum(_at(t) / self.until, 1.0)
         return np.asarray(self.low + (self.high - self.low) * (1 + np.cos(math.pi * phase)) / 2)
 
     @property
@@ -226,7 +226,7 @@ class Warmup(Schedule):
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
-        t = np.asarray(t, float)
+        t = _at(t)
         rising = at(self.then, 0.0) * np.minimum(t / self.until, 1.0)
         later = at(self.then, np.maximum(t - self.until, 0.0))
         return np.asarray(np.where(t < self.until, rising, later))
@@ -253,7 +253,7 @@ class Function(Schedule):
     ----------
     function : callable
         Of one number t; it must return a number from 0 to 10⁶.
-    breaks_at : sequence of float
+    breaks_at : float or sequence of float
         Times at which it jumps or has a kink, if it does: theory needs to know them.
 
     Examples
@@ -272,7 +272,7 @@ class Function(Schedule):
         if not callable(self.function):
             odd = checks.shown(self.function)
             raise ValueError(f"`function` must be a function of t, got {odd}")
-        given = list(self.breaks_at)
+        given = list(self.breaks_at) if np.iterable(self.breaks_at) else [self.breaks_at]
         times = checks.increasing("breaks_at", given, 1e12).tolist() if given else []
         _set(self, breaks_at=tuple(times))
         self(0.0)
@@ -290,7 +290,7 @@ class Function(Schedule):
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
-        t = np.asarray(t, float)
+        t = _at(t)
         values, time = [], 0.0
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused below
@@ -328,25 +328,41 @@ class Function(Schedule):
 
 @dataclass(frozen=True)
 class Scaled(Schedule):
-    """v(t) = factor × schedule(t)."""
+    """v(t) = factor × schedule(t).
+
+    Examples
+    --------
+    >>> from manypass import schedules
+    >>> float(schedules.Scaled(2.0, schedules.Exponential(0.5, 1.0))(0.0))
+    1.0
+    """
 
     factor: float
-    schedule: Schedule
+    schedule: Any
     name: ClassVar[str] = "scaled"
+
+    def __post_init__(self) -> None:
+        schedule = read("schedule", self.schedule)
+        if not isinstance(schedule, Schedule):
+            raise ValueError(
+                f"`schedule` must be a schedule such as 'cosine:1.5:0.1:8', got "
+                f"{checks.shown(self.schedule)}"
+            )
+        _set(self, factor=_amount("factor", self.factor), schedule=schedule)
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
-        return self.factor * self.schedule(t)
+        return np.asarray(self.factor * self.schedule(t))
 
     @property
     def breaks(self) -> tuple[float, ...]:
         """Those of the schedule."""
-        return self.schedule.breaks
+        return breaks(self.schedule)
 
     @property
     def flat(self) -> bool:
         """Whether the schedule is."""
-        return self.schedule.flat
+        return flat(self.schedule)
 
 
 SCHEDULES: dict[str, Any] = {s.name: s for s in (Steps, InverseTime, Exponential, Cosine, Warmup)}
@@ -450,6 +466,11 @@ def _amount(name: str, value: Any) -> float:
 
 def _time(name: str, value: Any) -> float:
     return checks.number(name, value, 1e-9, 1e12)
+
+
+def _at(t: Any) -> Array:
+    """Return times as floats; asked at every step, what is surely a number is not looked at."""
+    return np.asarray(t) if type(t) in (float, np.float64) else checks.reals("t", t)
 
 
 def _number(word: str) -> float:

@@ -251,6 +251,10 @@ def again(z):
         (lambda x, y: special.j0(y - x), "'j0' .*needs its decorator numba.njit; .* cbrt, clip, "),
         (lambda x, y: NUMBERS["k"] * (y - x), r"'dict'>; give numbers of its own by name, Rule\("),
         (lambda x, y: again(y - x), "'again'.* needs its decorator numba.njit"),
+        (
+            lambda x, y: float(f"{y - x}"),
+            "be compiled.* could not convert string to float",
+        ),
     ],
 )
 def test_forces_that_cannot_be_compiled_are_told_what_would_do(force, told):
@@ -269,6 +273,7 @@ def test_forces_that_cannot_be_compiled_are_told_what_would_do(force, told):
             None,
             "`target` must be numbers or an array of them, got None",
         ),
+        (mp.Adaline(), 10**400, 1.0, "`x` must be numbers that a float holds, got 1000"),
         (mp.Huber(), [1.0, 2.0], [1.0] * 3, r"must fit each other, got shapes \(2,\) and \(3,\)"),
         (mp.Committee(2), [1, 2, 3], 1.0, r"`x` must have 2 activations, .* got \[1, 2, 3\]"),
         (mp.Committee(2), "ab", 1.0, "`x` must be real numbers, got 'ab'"),
@@ -278,6 +283,14 @@ def test_forces_that_cannot_be_compiled_are_told_what_would_do(force, told):
 def test_a_force_is_one_of_numbers(rule, x, target, told):
     with pytest.raises(ValueError, match=told):
         rule.force(x, target)
+
+
+@pytest.mark.parametrize("found", [None, "a", (1.0,), [1.0], 1j], ids=repr)
+def test_a_force_returns_numbers(found):
+    rule = mp.Rule(lambda x, y: found)
+    for ask in (rule.force, rule.slope):
+        with pytest.raises(ValueError, match=r"^`force` <lambda at .* must return a real number"):
+            ask(0.5, 1.0)
 
 
 @pytest.mark.parametrize("method", [mp.Simulation(n=20, samples=2), mp.DMFT(), "auto"])

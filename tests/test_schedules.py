@@ -83,7 +83,10 @@ def test_bad_schedules_are_named(value, said):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: schedules.Function(float, None), r"`breaks_at` must be real numbers, got \[None\]"),
+        (
+            lambda: schedules.Function(float, None),
+            "`breaks_at` must be real numbers",
+        ),
         *(
             (lambda of=of: schedules.Scaled(2.0, of), "`schedule` must be a ")
             for of in (1.0, schedules.Cosine)

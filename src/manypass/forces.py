@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import CellType, FunctionType
 from typing import Any
@@ -33,7 +35,7 @@ class Difference:
 
     def __call__(self, x: Any, target: Any, *parameters: float) -> Any:
         """Return the slope at (x, ỹ)."""
-        force = getattr(self.force, "py_func", self.force)
+        force = partial(returned, "force", self.force)
         return central_difference(force, x, target, *parameters)  # type: ignore[no-untyped-call]
 
 
@@ -103,12 +105,24 @@ def with_helpers(
     return out
 
 
-def applied(function: Function, x: Any, target: Any, *parameters: float) -> Any:
-    """Return F(x, ỹ) of numbers or arrays; what is not finite is told where it is used."""
+def applied(name: str, function: Function, x: Any, target: Any, *parameters: float) -> Any:
+    """Return F(x, ỹ) or its slope; what is not finite is told where it is used."""
     x, target = (_numbers(*pair) for pair in (("x", x), ("target", target)))
     check_shapes(x, target)
     with np.errstate(all="ignore"):
-        return getattr(function, "py_func", function)(x, target, *parameters)
+        return returned(name, function, x, target, *parameters)
+
+
+def returned(name: str, function: Function, x: Any, target: Any, *parameters: float) -> Any:
+    """Return what a function makes of numbers or arrays, if that is numbers."""
+    found = getattr(function, "py_func", function)(x, target, *parameters)
+    listed = isinstance(found, tuple | list)  # which numpy would take for arrays
+    if listed or checks.array(name, found).dtype.kind not in "biuf":
+        raise ValueError(
+            f"`{name}` {title(function)} must return a real number for numbers (x, target), got "
+            f"{checks.shown(found)}"
+        )
+    return found
 
 
 def check_shapes(x: Any, target: Any) -> None:
@@ -123,6 +137,9 @@ def check_shapes(x: Any, target: Any) -> None:
 def _numbers(name: str, value: Any) -> Any:
     """Return numbers as they are, and lists of them as arrays."""
     if isinstance(value, float | int):
+        if abs(value) > sys.float_info.max and value not in (math.inf, -math.inf):
+            given = checks.shown(value)
+            raise ValueError(f"`{name}` must be numbers that a float holds, got {given}")
         return value
     given = value if hasattr(value, "dtype") else checks.array(name, value)
     if getattr(given.dtype, "kind", "O") not in "iuf":

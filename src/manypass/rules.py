@@ -72,11 +72,11 @@ class Rule:
 
     def force(self, x: Any, target: Any) -> Any:
         """F(x, ỹ), of numbers or arrays."""
-        return forces.applied(self.force_function, x, target, *self.parameters.values())
+        return forces.applied("force", self.force_function, x, target, *self.parameters.values())
 
     def slope(self, x: Any, target: Any) -> Any:
         """dF/dx at (x, ỹ)."""
-        return forces.applied(self.slope_function, x, target, *self.parameters.values())
+        return forces.applied("slope", self.slope_function, x, target, *self.parameters.values())
 
     @property
     def reach(self) -> float:

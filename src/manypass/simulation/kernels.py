@@ -13,7 +13,7 @@ from manypass.compiling import FAST, njit  # before numba: it tells what numba c
 
 # isort: split
 from numba import cfunc, config, float64, types
-from numba.core.errors import NumbaError, NumbaWarning, UnsupportedBytecodeError
+from numba.core.errors import NumbaWarning
 
 from manypass import rules
 from manypass.forces import Difference, around, central_difference, with_helpers
@@ -221,7 +221,7 @@ def _compiled(name: str, function: Callable[..., Any], count: int, taken: Any) -
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaWarning)  # of what is then refused, or served
             compiled.compile((float64,) * (2 + count))
-    except (NumbaError, UnsupportedBytecodeError) as error:
+    except Exception as error:  # of its own kinds, and whatever its parts raise
         raise ValueError(
             f"`{name}` {getattr(function, '__qualname__', function)} ({_place(function)}) cannot "
             f"be compiled, it must be a plain numeric function of the numbers (x, target), as by "

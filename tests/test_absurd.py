@@ -199,6 +199,12 @@ def test_progress_is_a_truth_or_a_function(value):
         mp.solve(PROBLEM, [1.0], progress=value)
 
 
+@pytest.mark.parametrize("value", [lambda: 0, lambda a, b: 0, lambda *, a: 0])
+def test_progress_is_a_function_of_one_result(value):
+    with pytest.raises(ValueError, match=r"^`progress` must be a function of the result so far"):
+        mp.solve(PROBLEM, [1.0], progress=value)
+
+
 def test_the_density_of_a_spectrum_is_nought_beyond_its_edges():
     assert mp.spectrum.density(2.0, [-1e308, 0.0, 1e308]).tolist() == [0, 0, 0]
     for odd in (np.nan, [np.inf], "x"):

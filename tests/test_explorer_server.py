@@ -230,6 +230,15 @@ def test_one_pass_of_sampled_units_is_a_run(activation):
     assert found.Eg_se.max() < 0.05
 
 
+@pytest.mark.parametrize("rule", ["perceptron", "adatron"])
+@pytest.mark.parametrize("moving", ["rate", "decay"])
+def test_a_schedule_has_no_steady_states_to_run_through(rule, moving):
+    problem = mp.Problem(mp.Teacher(1.2), rule, rate=1.0, decay=0.1)
+    view = View(problem.replace(**{moving: "cosine:1:0.1:8"})).relevant("sweep")
+    with pytest.raises(ValueError, match="There is no steady state of a schedule: cosine:1:"):
+        RUNS["sweep"](view, lambda message: None)
+
+
 @pytest.mark.parametrize("key", ["path", "test", "hash", "target"])
 def test_a_request_may_name_no_file(app, tmp_path, key):
     """Whether a file is there must not be told either."""

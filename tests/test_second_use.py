@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -310,8 +311,9 @@ def test_what_v_c_means_for_a_schedule_is_told(rule):
     assert limit == mp.critical_rate(PROBLEM.replace(rule=rule))
 
 
-@pytest.mark.filterwarnings("default::UserWarning")
-def test_the_command_tells_it_too(capsys):
+@pytest.mark.parametrize("filters", ["default", "error", "ignore"])
+def test_the_command_tells_it_too(capsys, filters):
+    warnings.simplefilter(filters)  # pytest puts them back
     main(["critical-rate", "--alpha", "1.2", "--decay", "0.1", "--rate", "cosine:1.5:0.1:8"])
     said = capsys.readouterr()
     assert said.out == "v_c = 2.168827\n"

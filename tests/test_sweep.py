@@ -20,6 +20,12 @@ ON_DATA = PROBLEM.replace(data=mp.Dataset([[1.0, 0.5], [0.3, 2.0], [0.7, 0.1]], 
 GENTLE = ON_DATA.replace(rate=0.01)
 
 
+def shut():
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    return pool
+
+
 @pytest.fixture(scope="module")
 def threads():
     with ThreadPoolExecutor(2) as pool:
@@ -224,6 +230,7 @@ def test_schedules_starts_and_momentum_are_swept(threads, tmp_path):
     found = mp.sweep(own, times=[1.0], executor=threads)
     assert all(label.startswith("function:") for label in found.rate.values)
     assert found.Q[0] != found.Q[1]
+    assert found.Q[1] == found.sel(rate=found.rate[1]).Q  # one of them: their names are alike
     with pytest.raises(ValueError, match=r"`rate` Function.* sweep without a folder"):
         mp.sweep(own, times=[1.0], executor=threads, out=tmp_path)
 
@@ -295,6 +302,10 @@ def test_schedules_starts_and_momentum_are_swept(threads, tmp_path):
         (
             lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), workers=1, executor=1),
             "exclude each other",
+        ),
+        (
+            lambda: mp.sweep(mp.Grid(PROBLEM, rate=[1]), executor=shut()),
+            r"`executor` takes no points \(cannot schedule new futures after shutdown\)",
         ),
     ],
 )
@@ -517,6 +528,7 @@ def test_a_prepared_solver_compiles_nothing_more():
         ({"over": "decay", "at": 2.0, "window": 3}, "`window` is for the steady state only, got 3"),
         ({"over": {"rate": (4, 5)}}, "no rate from 4 to 5 serves: no steady state"),
         ({"over": {"rate": (4, 5), "decay": (0.1, 0.2)}}, "nothing within the bounds"),
+        ({"over": {"rate": (9e4, 1e5)}, "at": 200.0, "objective": "F2"}, "diverged by t = 200$"),
     ],
 )
 def test_bad_questions_to_best(arguments, message):

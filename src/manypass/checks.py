@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 import secrets
 import sys
@@ -122,6 +123,15 @@ def progress(value: Any) -> Any:
     """Return `value` if it is a bool or a function to be told."""
     if isinstance(value, type) or not (isinstance(bare(value), bool) or callable(value)):
         raise ValueError(f"`progress` must be True, False or a function, got {shown(value)}")
+    if callable(value):
+        try:
+            inspect.signature(value).bind(None)
+        except TypeError as error:
+            raise ValueError(
+                f"`progress` must be a function of the result so far, got {shown(value)}: {error}"
+            ) from None
+        except ValueError:  # of a builtin, which does not say what it takes
+            pass
     return value
 
 

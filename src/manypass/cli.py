@@ -102,6 +102,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         arguments = parser().parse_args(_joined(sys.argv[1:] if argv is None else argv))
         with warnings.catch_warnings():
+            warnings.filterwarnings("default", category=UserWarning)  # lines, whatever the filters
             warnings.showwarning = partial(_say, warnings.showwarning, arguments)
             arguments.run(arguments)
         sys.stdout.flush()

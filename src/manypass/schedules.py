@@ -455,7 +455,7 @@ def scaled(value: float | Schedule, factor: float) -> Any:
     return Scaled(factor, value) if isinstance(value, Schedule) else factor * value
 
 
-def _set(schedule: Schedule, **values: Any) -> None:
+def _set(schedule: Schedule, /, **values: Any) -> None:
     for name, value in values.items():
         object.__setattr__(schedule, name, value)
 

@@ -115,11 +115,19 @@ def worth(view: View) -> xr.Dataset:
 
 def rates(view: View) -> Array:
     """Learning rates up to v_c, closer and closer, or a round range where there is none."""
+    if never := unsettled(view.problem):
+        raise ValueError(never)
     limit, part = verbs.critical_rate(view.problem), np.linspace(1 / RATES, 1, RATES)
     if math.isfinite(limit):
         return np.asarray(limit * NEAREST * (1 - (1 - part) ** 2))
     top = 2.0 ** max(2, math.ceil(math.log2(view.problem.rate)))
     return np.asarray(top * part)
+
+
+def unsettled(problem: Problem) -> str:
+    """Say that a schedule never settles, or nothing."""
+    moving = (v for v in (problem.rate, problem.decay) if isinstance(v, schedules.Schedule))
+    return next((f"There is no steady state of a schedule: {each}." for each in moving), "")
 
 
 def sampled_rates(view: View) -> Array:
@@ -137,9 +145,8 @@ def against_rate(of: Callable[[Problem], xr.Dataset], problem: Problem, v: Array
 def steady(view: View) -> dict[str, Any]:
     """E_g and E_t for t → ∞ against v: as they are, averaged, batch and mean-force."""
     problem = view.lasting
-    if problem.scheduled:
-        moving = next(v for v in (problem.rate, problem.decay) if isinstance(v, schedules.Schedule))
-        return {"note": f"There is no steady state of a schedule: {moving}.", "runs": []}
+    if never := unsettled(problem):
+        return {"note": never, "runs": []}
     theory = Exact() if view.linear else DMFT()
     if not view.linear or theory.steady_refusal(problem):
         return {"note": theory.steady_refusal(problem) or "", "runs": []}

@@ -33,8 +33,22 @@ def label(name: str, value: Any) -> Any:
 
 
 def coordinate(name: str, values: Iterable[Any]) -> list[Any]:
-    """Return labels of one kind: where one is a text, numbers are texts too, as files need it."""
-    labels = [label(name, value) for value in values]
+    """Return labels of one kind: where one is a text, numbers are texts too, as files need it.
+
+    Examples
+    --------
+    >>> coordinate("rate", [schedules.Function(f) for f in (lambda t: 1.0, lambda t: 2.0)])
+    ['function:<lambda>', 'function:<lambda>#2']
+    """
+    given = list(values)
+    labels = [label(name, value) for value in given]
     if not any(isinstance(each, str) for each in labels):
         return labels
-    return [each if isinstance(each, str) else schedules.text(each) for each in labels]
+    texts = [each if isinstance(each, str) else schedules.text(each) for each in labels]
+    alike: dict[str, list[Any]] = {}  # functions of one's own that have one name
+    for i, value in enumerate(given):
+        if isinstance(value, schedules.Schedule):
+            same = alike.setdefault(texts[i], [])
+            same += [] if value in same else [value]
+            texts[i] += f"#{same.index(value) + 1}" if same[0] != value else ""
+    return texts

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -63,10 +63,23 @@ class Pool:
     def submit(self, points: list[Point]) -> Future[list[Outcome]]:
         """Compute points somewhere else."""
         if self.executor is not None:
-            return self.executor.submit(compute, points, self.threads)
+            return self._submit(self.executor, points)
         with unheard():  # the first one starts the processes
             self.executor = self.make()
-            return self.executor.submit(compute, points, self.threads)
+            return self._submit(self.executor, points)
+
+    def _submit(self, executor: Executor, points: list[Point]) -> Future[list[Outcome]]:
+        try:
+            return executor.submit(compute, points, self.threads)
+        except BrokenExecutor:
+            raise
+        except RuntimeError as error:
+            if self.stop is not None:
+                raise
+            raise ValueError(
+                f"`executor` takes no points ({error}); what was finished is kept: call sweep "
+                f"again with one that is open"
+            ) from None
 
     def renew(self) -> None:
         """Leave a broken executor."""

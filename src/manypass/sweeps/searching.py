@@ -67,7 +67,9 @@ class Goal:
         finally:
             self.bar.update()
         value = float(self.of(found).item())
-        value = value if np.isfinite(value) else np.inf
+        if not np.isfinite(value):
+            when = "" if isinstance(time, str) else f" by t = {time:g}"
+            self.reason, value = f"learning has diverged{when}", np.inf
         if not rough:
             self.known[place] = value, self.error
         return value

@@ -9,6 +9,7 @@ from every_rule import RULES
 from numpy.testing import assert_allclose
 
 import manypass as mp
+from manypass import forces
 from manypass.ensemble import Average
 from manypass.problem import SEQUENCES
 from manypass.simulation import batch, kernels, network
@@ -300,6 +301,29 @@ def test_windows_shorter_than_a_step_are_no_windows():
 def test_the_perceptron_starts_to_learn():
     problem = PROBLEM.replace(rule=mp.Perceptron(), decay=0.0)
     assert mp.solve(problem, [2.0], mp.Simulation(n=100, samples=10)).R.item() > 0.2
+
+
+def test_a_force_that_jumps_at_nought_never_starts_finite_networks():
+    few, rule = mp.Simulation(n=20, samples=2), mp.Rule(lambda x, y: np.where(x > 0, y, -x))
+    with pytest.warns(UserWarning, match=r"stay at J = 0, .*: F\(0, target\) = 0, though F\(1e-12"):
+        assert mp.solve(PROBLEM.replace(rule=rule), [1.0], few).Q == 0
+    for moved in ({"temperature": 0.1}, {"start": mp.Start(0.1, 1.0)}):
+        assert mp.solve(PROBLEM.replace(rule=rule, **moved), [1.0], few).Q > 0
+
+
+@pytest.mark.parametrize(
+    ("force", "jumps"),
+    [
+        (lambda x, y: y * (x * y < 0), True),
+        (lambda x, y: 1 / x if x else 0.0, True),
+        (lambda x, y: y * (x * y <= 0), False),
+        (lambda x, y: x * (y - x), False),
+        (lambda x, y: 1e9 * np.sin(x), False),
+        (lambda x, y: max(-y * x, 0.0) ** 0.2, False),
+    ],
+)
+def test_only_forces_that_jump_at_nought_are_stuck(force, jumps):
+    assert (forces.stuck(force, ()) is not None) == jumps
 
 
 def test_steps_of_batch_learning_are_small_for_a_force_with_a_jump():

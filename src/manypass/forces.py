@@ -18,6 +18,7 @@ from manypass import checks
 
 Function = Callable[..., Any]
 KNOWN = ("numpy", "numba")  # whose functions are the compiler's to know
+BESIDE = 1e-12  # of x = 0, closer than activations are
 STEP = 6e-6  # ∛ε: errors of rounding and of the difference are equal
 
 
@@ -172,6 +173,35 @@ def unready(force: Function, values: tuple[float, ...]) -> str | None:
             told = f"{wrong} at x = 0, target = {target:g}"
         if told:
             return told
+    return None
+
+
+def stuck(force: Function, values: tuple[float, ...]) -> str | None:
+    """Say that F(0, ỹ) = 0 for every target, though F(0±, ỹ) ≠ 0 for one: J = 0 never moves.
+
+    Examples
+    --------
+    >>> stuck(lambda x, y: np.where(x > 0, y, -x), ())
+    'F(0, target) = 0, though F(1e-12, -1) = -1'
+    >>> stuck(lambda x, y: y * (x * y <= 0), ()), stuck(lambda x, y: np.cbrt(x), ())
+    (None, None)
+    """
+    plain = getattr(force, "py_func", force)
+
+    def F(x: float, y: float) -> float:
+        with np.errstate(all="ignore"):
+            return float(plain(np.float64(x), np.float64(y), *values))
+
+    targets = (-1.0, -0.37, 0.37, 1.0)
+    try:
+        if any(F(0.0, y) for y in targets):
+            return None
+        for x in (BESIDE, -BESIDE):
+            for y in targets:
+                if abs(F(x, y)) > 0.5 * abs(F(1e6 * x, y)) > 0:  # a jump: it does not fall with x
+                    return f"F(0, target) = 0, though F({x:g}, {y:g}) = {F(x, y):g}"
+    except Exception:  # a force that fails is told where it is used
+        return None
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from manypass import orders, schedules
+from manypass import checks, orders, schedules
 from manypass.data.dataset import Dataset
 from manypass.problem import Problem
 
@@ -42,5 +42,5 @@ def tell(problem: Problem, n: int) -> None:
     warnings.warn(
         f"`n` = {n} is small for these inputs: rate·μ_max/n = {share(n):.2g}, and theories of many "
         f"small steps are left above {LARGEST:g}: take `n` = {enough} or more",
-        stacklevel=4,
+        stacklevel=checks.outside(),
     )

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from manypass import card, checks, memory, orders, results, schedules
+from manypass import card, checks, forces, memory, orders, results, schedules
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Average, Measured, Progress, cores, in_order, shown
@@ -195,7 +195,7 @@ class Simulation:
     ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t with their standard errors; C and G if asked for."""
         problem = self._ordered(problem)
-        coarse.tell(problem, self.n)
+        self._tell(problem)
         if self.device == "cuda":
             waves = self._waves(problem, lambda networks: networks.curves(t, two_time))
             return self._average(problem, waves, {"t": t}, progress)
@@ -210,7 +210,7 @@ class Simulation:
         Warns if R, Q or F2 still move between half of `settle` and its end.
         """
         problem = self._ordered(problem)
-        coarse.tell(problem, self.n)
+        self._tell(problem)
         if self.device == "cuda":
             found = self._waves(problem, lambda networks: networks.steady(window))
         else:
@@ -248,6 +248,19 @@ class Simulation:
         networks, threads = range(math.ceil(count / p)), self._threads(problem, 1)
         found = list(in_order(sample, networks, threads))
         return {name: np.concatenate([f[name] for f in found])[:count] for name in found[0]}
+
+    def _tell(self, problem: Problem) -> None:
+        """Warn of steps that are coarse, and of a force that never moves finite networks."""
+        coarse.tell(problem, self.n)
+        rule, noise = problem.rule, problem.temperature
+        if type(rule) is not Rule or problem.start is not None or noise:
+            return
+        if why := forces.stuck(rule.force_function, tuple(rule.parameters.values())):
+            warnings.warn(
+                f"networks of `rule` {rule!r} stay at J = 0, where learning begins: {why}. Theory "
+                f"takes t → 0⁺; give the force its value at x = 0, or the problem a `start`",
+                stacklevel=checks.outside(),
+            )
 
     def _ordered(self, problem: Problem) -> Problem:
         """Return the problem with the order that is given here, if it has none of its own."""

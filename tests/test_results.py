@@ -34,6 +34,24 @@ def test_netcdf_round_trip_restores_numbers_and_problem(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["x.nc"]
 
 
+@pytest.mark.parametrize(
+    ("name", "mine", "other"),
+    [
+        ("rule", mp.Rule(lambda x, y, k: k * (y - x), k=2.0), mp.Adaline()),
+        ("rate", mp.schedules.Warmup(1.0, lambda t: 1 / (1 + t)), 0.3),
+        ("decay", mp.schedules.Function(np.exp), "cosine:1:0.1:8"),
+    ],
+)
+def test_functions_of_ones_own_are_given_to_the_problem_of_a_result(name, mine, other):
+    problem = PROBLEM.replace(**{name: mine})
+    found = xr.Dataset(attrs={"problem": json.dumps(problem.to_dict())})
+    assert mp.problem_of(found, **{name: mine}) == problem
+    with pytest.raises(ValueError, match=rf"^`{name}` of .* give it as .*\(result, {name}=...\)$"):
+        mp.problem_of(found)
+    with pytest.raises(ValueError, match=rf"^`{name}` = .* is not that of the result, "):
+        mp.problem_of(found, **{name: other})
+
+
 def test_csv_is_a_table_under_its_attributes(tmp_path):
     found = mp.solve(PROBLEM, [0.5, 1, 2])
     mp.save(found, tmp_path / "x.csv")

@@ -51,7 +51,7 @@ def test_smooth_between_breaks(schedule):
 def test_own_function():
     rate = schedules.read("rate", lambda t: 1 / (1 + t))
     assert rate([0, 1]).tolist() == [1.0, 0.5]
-    with pytest.raises(ValueError, match="which files do not hold"):
+    with pytest.raises(ValueError, match="its name alone is kept"):
         mp.Problem.from_dict(problem(rate=rate).to_dict())
 
 

@@ -139,8 +139,9 @@ def _numbers(name: str, value: Any) -> Any:
     """Return numbers as they are, and lists of them as arrays."""
     if isinstance(value, float | int):
         if abs(value) > sys.float_info.max and value not in (math.inf, -math.inf):
-            given = checks.shown(value)
-            raise ValueError(f"`{name}` must be numbers that a float holds, got {given}")
+            raise ValueError(
+                f"`{name}` must be numbers that a float holds, got {checks.shown(value)}"
+            )
         return value
     given = value if hasattr(value, "dtype") else checks.array(name, value)
     if getattr(given.dtype, "kind", "O") not in "iuf":

@@ -387,8 +387,7 @@ class Problem:
         missing = [key for key in ("data", "rule", "rate") if key not in entries]
         if missing:
             raise ValueError(f"`{missing[0]}` is missing: a problem needs data, rule and rate")
-        data = _data(entries["data"])
-        return cls(**entries | {"data": data, "rule": rules.from_dict(entries["rule"])})
+        return cls(**entries | {"data": _data(entries["data"])})
 
 
 def _meant(rule: Any) -> str:

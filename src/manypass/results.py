@@ -16,6 +16,8 @@ from manypass import __version__, checks, files, formats
 from manypass.data.dataset import Dataset
 from manypass.data.reading import matching
 from manypass.problem import Problem
+from manypass.rules import Rule
+from manypass.schedules import Function, plain, read
 
 LATEST = 1e12  # the last time or lag that may be asked for
 WRITERS: dict[str, Callable[[xr.Dataset], bytes | str]] = {
@@ -115,13 +117,21 @@ def long_name(name: str) -> str:
     return LONG_NAMES[name]
 
 
-def problem_of(result: xr.Dataset | xr.DataArray, data: Dataset | None = None) -> Problem:
+def problem_of(
+    result: xr.Dataset | xr.DataArray,
+    data: Dataset | None = None,
+    *,
+    rule: Any = None,
+    rate: Any = None,
+    decay: Any = None,
+) -> Problem:
     """Restore the problem that a result, fresh or opened from a file, answers.
 
     A result about a `Dataset` holds a description of the data, not the numbers. They are read
     again if they came from a file, which is looked for where one is and beside the result's file,
     and found while they are in memory; otherwise give them as `data`. In any case their hash must
-    be that of the result.
+    be that of the result. Of functions of one's own, forces and rates, it holds the names: give
+    the `rule`, `rate` or `decay` that they belong to, which must have the name in the result.
 
     Examples
     --------
@@ -129,8 +139,14 @@ def problem_of(result: xr.Dataset | xr.DataArray, data: Dataset | None = None) -
     >>> problem = mp.Problem(mp.Teacher(alpha=2.0), mp.Hebbian(), rate=0.5, decay=0.1)
     >>> mp.problem_of(mp.solve(problem, [1.0])) == problem
     True
+    >>> mine = problem.replace(rule=mp.Rule(lambda x, y: y - x))
+    >>> found = mp.solve(mine, [1.0], mp.Simulation(n=10, samples=2))
+    >>> mp.problem_of(found, rule=mine.rule) == mine
+    True
     """
     entry = _problem_entry(result)
+    for name, value in (("rule", rule), ("rate", rate), ("decay", decay)):
+        entry |= _own(name, entry.get(name), value)
     if data is not None:
         if not isinstance(data, Dataset):
             raise ValueError(f"`data` must be a Dataset, got {checks.shown(data)}")
@@ -138,6 +154,28 @@ def problem_of(result: xr.Dataset | xr.DataArray, data: Dataset | None = None) -
     elif "path" in entry["data"]:
         entry["data"] |= _found(entry["data"], result.encoding.get("source"))
     return Problem.from_dict(entry)
+
+
+def _own(name: str, held: Any, given: Any) -> dict[str, Any]:
+    """Return what is given for a field of which a result may hold the name of a function alone."""
+    if given is None:
+        rule = isinstance(held, dict) and held.get("name") == "rule"
+        called = held.get("force") if rule else held
+        if rule or Function.name in str(held).split(":"):
+            raise ValueError(
+                f"`{name}` of this result is a function of one's own, of which it holds the name, "
+                f"{called}: give it as problem_of(result, {name}=...)"
+            )
+        return {}
+    if name == "rule" and not isinstance(given, Rule):
+        raise ValueError(f"`rule` must be a Rule, got {checks.shown(given)}")
+    made = given if name == "rule" else read(name, given)
+    called = made.to_dict() if name == "rule" else plain(made)
+    if called != held:
+        raise ValueError(
+            f"`{name}` = {checks.shown(called)} is not that of the result, {checks.shown(held)}"
+        )
+    return {name: made}
 
 
 def _found(data: dict[str, Any], source: str | None) -> dict[str, str]:

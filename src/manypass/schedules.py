@@ -401,8 +401,8 @@ def read(name: str, value: Any, low: float = 0.0, *, or_zero: bool = False) -> A
                 raise ValueError(f"`{name}` = {given}: {why}; schedules are {FORMS}") from None
         if kind == Function.name:
             raise ValueError(
-                f"`{name}` = {checks.shown(value)} was a function of one's own, which files do not "
-                f"hold"
+                f"`{name}` = {checks.shown(value)} was a function of one's own, of which its name "
+                f"alone is kept"
             )
         raise ValueError(f"`{name}` must be a number, or {FORMS}, got {checks.shown(value)}")
     if callable(value) and not isinstance(value, type):

@@ -11,6 +11,7 @@ help:            ## this list
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "manypass needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	@echo 'an environment in $(VENV): some minutes, once'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@

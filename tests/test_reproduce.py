@@ -9,9 +9,9 @@ import xarray as xr
 
 import manypass as mp
 from manypass.cli import main
-from manypass.reproduce import FIGURES, agreement, figure2, figure6, figure7, reproduce
+from manypass.reproduce import FIGURES, Clock, agreement, figure2, figure6, figure7, reproduce
 from manypass.reproduce.agreement import Panel, Symbol, compare
-from manypass.reproduce.parts import Scale
+from manypass.reproduce.parts import Part, Scale
 from manypass.reproduce.report import row
 from manypass.results import method_entry
 
@@ -173,6 +173,17 @@ def test_a_run_goes_on_where_it_was(folder, monkeypatch):
     assert again.keys() == ages.keys()
     assert {name for name in ages if again[name] != ages[name]} == {parts[0].name, parts[1].name}
     xr.testing.assert_identical(mp.load(parts[0]), before)  # the same seed, the same numbers
+
+
+def test_a_run_without_a_terminal_says_how_far_it_is(folder, monkeypatch, capsys):
+    reproduce([2, 4], folder, quick=True, progress=True)
+    assert capsys.readouterr().err == "manypass: figure2\nmanypass: figure4\n"  # all is kept
+    clock, part = Clock(300.0, True), Part("theory", mp.solve, None, seconds=100.0)
+    monkeypatch.setattr(Part, "get", lambda *_: (None, 60.0))
+    for name in ("figure1", "figure1", "figure2"):
+        clock.get(part, Path(name))
+    told = "manypass: figure1: some 5 minutes left\nmanypass: figure2: some 60 s left\n"
+    assert capsys.readouterr().err == told
 
 
 def test_an_interrupted_run_keeps_what_is_finished(tmp_path, monkeypatch):

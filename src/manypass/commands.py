@@ -407,6 +407,8 @@ def run_reproduce(arguments: argparse.Namespace) -> None:
     check_drawing("figure.png")
     from manypass.reproduce import reproduce
 
-    options = {"seed": arguments.seed, "quick": arguments.quick, "progress": sys.stderr.isatty()}
-    for path in reproduce(arguments.figures, Path(arguments.out), **options):
+    options = {"seed": arguments.seed, "quick": arguments.quick, "progress": True}
+    with nullcontext() if sys.stderr.isatty() else heard_from():
+        written = reproduce(arguments.figures, Path(arguments.out), **options)
+    for path in written:
         print(path)

@@ -26,6 +26,22 @@ MEANINGS = {
 ALWAYS = ("data", "rule", "rate", "decay", "sequence")  # shown even where they are the default
 
 
+def draws_bars() -> bool:
+    """Whether a bar would be seen as one: on a terminal, or in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def span(seconds: float) -> str:
+    """Write a time that something may take.
+
+    Examples
+    --------
+    >>> span(7.2), span(200)
+    ('7 s', '3 minutes')
+    """
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+
+
 def bar(**options: Any) -> Any:
     """Return a bar of tqdm, on stderr; in a notebook a widget, where ipywidgets is installed."""
     if "ipykernel" in sys.modules and find_spec("ipywidgets"):

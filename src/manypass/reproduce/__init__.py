@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -41,10 +42,12 @@ def reproduce(
     files.folder("out", folder)
     scale = Scale(seed, quick)
     work = {number: FIGURES[number].parts(scale) for number in chosen}
-    clock = Clock(sum(part.seconds for parts in work.values() for part in parts), progress)
+    places = {number: folder / "parts" / f"figure{number}" for number in chosen}
+    missing = (p.seconds for n in chosen for p in work[n] if not (places[n] / p.file()).exists())
+    clock = Clock(sum(missing), progress, 0.0 if quick else 1.0)
     written, chapters = [], []
     for number in chosen:
-        kept = folder / "parts" / f"figure{number}"
+        kept = places[number]
         kept.mkdir(parents=True, exist_ok=True)
         parts = {part.name: clock.get(part, kept) for part in work[number]}
         drawn, chapter = _figure(number, parts, folder, (".png",) if quick else (".png", ".pdf"))
@@ -71,19 +74,34 @@ def _figure(
 
 
 class Clock:
-    """Shows what is computed and how long the rest will take; adds up the time of theory."""
+    """Shows what is computed and how long the rest will take; adds up the time of theory.
 
-    def __init__(self, expected: float, progress: bool) -> None:
+    Where no bar can be drawn, it says so in a line for each figure. `pace` are the seconds that an
+    expected one is thought to take, 0 if that is not known before some are over.
+    """
+
+    def __init__(self, expected: float, progress: bool, pace: float = 1.0) -> None:
         layout = "{desc:<34}{percentage:3.0f}%|{bar}| {elapsed} spent, {remaining} left"
-        self.bar = notebooks.bar(total=expected, bar_format=layout, disable=not progress)
+        self.lines = progress and not notebooks.draws_bars()
+        drawn = progress and not self.lines
+        self.bar = notebooks.bar(total=expected, bar_format=layout, disable=not drawn)
         self.spent = {"theory": 0.0, "simulation": 0.0}
+        self.left, self.done, self.pace, self.last = expected, 0.0, pace, ""
 
     def get(self, part: Part, folder: Path) -> xr.Dataset:
         """Get one part and move on."""
         self.bar.set_description_str(f"{folder.name} {part.name}")
+        if self.lines and folder.name != self.last:
+            wait = self.left * self.pace
+            left = f": some {notebooks.span(wait)} left" if wait else ""
+            print(f"manypass: {folder.name}{left}", file=sys.stderr, flush=True)
+            self.last = folder.name
         result, seconds = part.get(folder)
         self.spent["theory" if part.theory else "simulation"] += seconds
-        self.bar.update(part.seconds)
+        if seconds:  # not of a part that was kept
+            self.left, self.done = max(self.left - part.seconds, 0.0), self.done + part.seconds
+            self.pace = sum(self.spent.values()) / self.done
+            self.bar.update(part.seconds)
         return result
 
     def close(self) -> None:

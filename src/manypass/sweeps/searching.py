@@ -117,7 +117,7 @@ class Goal:
             self.bar.write(
                 f"best: {coarse} coarse values and up to {close} close ones by "
                 f"{type(self.method).__name__}; the first took {seconds:.2g} s, all may take "
-                f"{_span(least)} to {_span(most)}",
+                f"{notebooks.span(least)} to {notebooks.span(most)}",
                 file=sys.stderr,
             )
         return True
@@ -211,7 +211,3 @@ def _require_slope(goal: Goal, y: Array) -> None:
                 f"`over` = {name!r}: {goal.objective}{where} does not depend on it, it is "
                 f"{least:.4g} at every value: vary another field{way}"
             )
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} minutes"

@@ -19,6 +19,7 @@ EVERY = (
     schedules.Cosine(1.5, 0.1, 8.0),
     schedules.Warmup(1.0, 0.5),
     schedules.Warmup(0.1, schedules.Steps([(0, 1.5), (2, 0.0)])),
+    schedules.Scaled(2.0, schedules.Steps([(0, 1.5), (2, 0.3)])),
 )
 
 

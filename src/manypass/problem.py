@@ -387,7 +387,9 @@ class Problem:
         missing = [key for key in ("data", "rule", "rate") if key not in entries]
         if missing:
             raise ValueError(f"`{missing[0]}` is missing: a problem needs data, rule and rate")
-        return cls(**entries | {"data": _data(entries["data"])})
+        data, rule = _data(entries["data"]), entries["rule"]
+        rule = rule if isinstance(rule, rules.Rule) else rules.from_dict(rule)
+        return cls(**entries | {"data": data, "rule": rule})
 
 
 def _meant(rule: Any) -> str:

@@ -364,13 +364,22 @@ class Scaled(Schedule):
         """Whether the schedule is."""
         return flat(self.schedule)
 
+    @classmethod
+    def read(cls, words: list[str]) -> Scaled:
+        """Read factor:schedule."""
+        if len(words) < 2:
+            raise ValueError("it takes a factor and a schedule, scaled:2:cosine:1.5:0.1:8")
+        return cls(_number(words[0]), ":".join(words[1:]))
 
-SCHEDULES: dict[str, Any] = {s.name: s for s in (Steps, InverseTime, Exponential, Cosine, Warmup)}
+
+SCHEDULES: dict[str, Any] = {
+    s.name: s for s in (Steps, InverseTime, Exponential, Cosine, Warmup, Scaled)
+}
 ROLES = ("rate", "decay")
 ALSO = " or a schedule such as 'cosine:1.5:0.1:8'"
 FORMS = (
-    "steps:0:1.5:2:0.3, inverse:VALUE:TAU[:POWER], exponential:VALUE:TAU, cosine:HIGH:LOW:UNTIL "
-    "or warmup:UNTIL:THEN"
+    "steps:0:1.5:2:0.3, inverse:VALUE:TAU[:POWER], exponential:VALUE:TAU, cosine:HIGH:LOW:UNTIL, "
+    "warmup:UNTIL:THEN or scaled:FACTOR:SCHEDULE"
 )
 
 

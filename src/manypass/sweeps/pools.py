@@ -77,8 +77,7 @@ class Pool:
             if self.stop is not None:
                 raise
             raise ValueError(
-                f"`executor` takes no points ({error}); what was finished is kept: call sweep "
-                f"again with one that is open"
+                f"`executor` takes no points ({error}): give one that is open"
             ) from None
 
     def renew(self) -> None:

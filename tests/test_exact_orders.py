@@ -325,4 +325,21 @@ def test_growth_is_one_at_the_critical_rate():
     for order in ORDERS:
         problem = PROBLEM.replace(**order)
         limit = mp.critical_rate(problem)
-        assert settled.growth(problem.replace(rate=limit)) == pytest.approx(1, abs=1e-6)
+        assert settled.log_growth(problem.replace(rate=limit)) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "decay", "limit"), [(10, 10.0, 22), (2, 1e4, 20_002), (1000, 0.0, 2), (50, 2.0, 6)]
+)
+def test_the_critical_rate_of_epochs_that_forget_all(alpha, decay, limit):
+    # D = 1 where an epoch leaves nothing, e^{−xα} → 0: then Λ = v(2λ + 2 − v)
+    problem = PROBLEM.replace(alpha=alpha, decay=decay, sequence="fixed")
+    assert mp.critical_rate(problem) == pytest.approx(limit, rel=1e-8)
+
+
+def test_a_fixed_order_far_beyond_its_critical_rate():
+    problem = PROBLEM.replace(alpha=5, rate=19, decay=0, sequence="fixed")
+    with pytest.raises(ValueError, match=r"no steady state: `rate` = 19 .* v_c = 2$"):
+        mp.steady_state(problem)
+    found = mp.solve(problem.replace(alpha=2, rate=250, decay=10), [10.0], two_time=True)
+    assert np.isinf(found.Q) and np.isinf(found.C)

@@ -63,7 +63,8 @@ class Fixed:
         # c₀ = zz′c(α), and c(α) = e^{−Λα}c₀ + what M brings
         self.last = self.zz * self.power(self.Lambda, self.alpha)
         self.c0: Any = 0.0
-        unit = -np.expm1(log(self.zz) + log_power(self.Lambda, self.alpha, step))  # 1 − last
+        self.log_last = log(self.zz) + log_power(self.Lambda, self.alpha, step)
+        unit = -np.expm1(self.log_last)  # 1 − last
         self.c0 = self.zz * self.spare * self.M(self.alpha) / unit
         self.M_end = self.M(self.alpha)
         # Noise, and what an example hears of it through itself

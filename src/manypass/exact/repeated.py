@@ -106,14 +106,14 @@ class Repeated:
 
     def training_error(self) -> Array:
         """P(ỹx < 0): in the first epoch, where it starts as √t, at every time itself."""
-        with threadpool_limits(1):
+        with np.errstate(all="ignore"), threadpool_limits(1):
             table = [self.looks[0].training_error(phase) for phase in self.line.s]
-        out = self._read(table)
-        origin = Circle(1, 0.0)
-        first = Look(on_circle(self.problem, self.step, origin), origin, self.line)
-        for i in np.flatnonzero(self.epoch == 0):
-            phase = float(self.phase[i])
-            out[i] = first.training_error(phase)[0] if phase > 0 else 0.5
+            out = self._read(table)
+            origin = Circle(1, 0.0)
+            first = Look(on_circle(self.problem, self.step, origin), origin, self.line)
+            for i in np.flatnonzero(self.epoch == 0):
+                phase = float(self.phase[i])
+                out[i] = first.training_error(phase)[0] if phase > 0 else 0.5
         return out
 
     def two_time(self) -> tuple[Array, Array]:
@@ -124,6 +124,11 @@ class Repeated:
 
             c(φ,ψ) = e^{−xd} c(ψ,ψ) + z′(1 + g′) e^{−x′(α−d)} [M(φ) − e^{−(x+x′)d} M(ψ)].
         """
+        with np.errstate(all="ignore"):  # what diverges ends as inf
+            C, G = self._two_time()
+        return np.where(np.isfinite(C), C, np.inf), G
+
+    def _two_time(self) -> tuple[Array, Array]:
         kernels, circle, size = self.kernels, self.circle, self.epoch.size
         one, two, alpha = kernels.one, kernels.two, self.line.alpha
         x, x2 = one.x[:, 0], np.ravel(two.x)

@@ -85,25 +85,27 @@ def settled_look(problem: Problem, line: Line, count: int) -> Look:
 
 
 def turn(problem: Problem) -> float:
-    """How long it takes until noise has been multiplied by `growth`: an epoch, or a step."""
+    """How long it takes until noise has been multiplied by its growth: an epoch, or a step."""
     alpha = problem.teacher.alpha
     return problem.batch_share * alpha if problem.sequence == "replacement" else alpha
 
 
-def growth(problem: Problem) -> float:
-    """By what factor an epoch multiplies the slowest of the noise; 1 at the critical rate.
+def log_growth(problem: Problem) -> float:
+    """Log of the factor by which an epoch multiplies the slowest noise; 0 at the critical rate.
 
-    Of batches with replacement, a step.
+    Of batches with replacement, a step. The factor itself may be too small for a number.
     """
     if problem.sequence == "replacement":
-        return steps.growth(problem)
+        return _log(steps.growth(problem))
     if problem.sequence == "fixed":
         step = problem.batch_share * problem.teacher.alpha
         angle = np.exp(1j * math.pi * (np.arange(256) + 0.5) / 256)
         with np.errstate(all="ignore"):
-            last = Fixed(problem, step, angle, angle.conj(), pole=1.0, pole2=1.0, heat=0.0).last
-        worst = float(np.nan_to_num(np.abs(last), nan=1e300).max())
-        return nearest_branch(problem, step, worst**-0.5) ** -2
+            kernels = Fixed(problem, step, angle, angle.conj(), pole=1.0, pole2=1.0, heat=0.0)
+            worst = float(np.nan_to_num(kernels.log_last.real, nan=math.inf).max())
+            below = math.exp(np.clip(-worst / 2, -700, 700))
+            nearest = nearest_branch(problem, step, below)
+        return -2 * math.log(nearest) if nearest < below else worst
     before = math.nan
     for line in lines(problem):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -116,9 +118,13 @@ def growth(problem: Problem) -> float:
         found = float(np.abs(np.linalg.eigvals(matrix)).max())
         found = max(found, float(epochs.at_edges().max()))
         if isinstance(line, Cells) or abs(found - before) <= CLOSE * found:
-            return found
+            return _log(found)
         before = found
     raise ValueError(unresolved(problem))
+
+
+def _log(factor: float) -> float:
+    return math.log(factor) if factor else -math.inf
 
 
 def critical_rate(problem: Problem) -> float:
@@ -133,12 +139,12 @@ def critical_rate(problem: Problem) -> float:
     top = step * edges_of(problem.teacher.inputs, step)[1] if step else 1.0
     low = 2 / (step * problem.decay + top)
     high = low * (1 + 1e-9)
-    while growth(problem.replace(rate=high)) < 1:
+    while log_growth(problem.replace(rate=high)) < 0:
         low, high = high, high * 1.04
         if high > FASTEST * (1 + problem.decay):
             return math.inf
     while high - low > CLOSE * low:
         middle = (low + high) / 2
-        stable = growth(problem.replace(rate=middle)) < 1
+        stable = log_growth(problem.replace(rate=middle)) < 0
         low, high = (middle, high) if stable else (low, middle)
     return (low + high) / 2

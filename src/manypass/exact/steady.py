@@ -67,7 +67,7 @@ def check_steady(problem: Problem, spectrum: Spectrum | None = None) -> None:
     if ordered(problem) and not hebbian:
         from manypass.exact import settled  # which asks here whether there is a steady state
 
-        stable = settled.growth(problem) < 1  # quicker than where it ends
+        stable = settled.log_growth(problem) < 0  # quicker than where it ends
     else:
         stable = problem.rate < critical_rate(problem, spectrum)
     if not stable:
@@ -167,7 +167,7 @@ def slow_mode(problem: Problem, spectrum: Spectrum | None = None) -> float:
     if ordered(problem):
         from manypass.exact import settled
 
-        return -math.log(settled.growth(problem)) / settled.turn(problem)
+        return -settled.log_growth(problem) / settled.turn(problem)
     if plain(problem):
         law = spectrum or marchenko_pastur(problem.teacher.alpha)
     else:

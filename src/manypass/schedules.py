@@ -42,8 +42,12 @@ class Schedule:
     @property
     def largest(self) -> float:
         """Its largest value, as far as some thousand times tell."""
+        return float(self(self._looked_at).max())
+
+    @property
+    def _looked_at(self) -> Array:
         times = [np.linspace(0, 100, 2001), np.geomspace(100, 1e6, 101), np.array(self.breaks)]
-        return float(self(np.concatenate(times)).max())
+        return np.sort(np.concatenate(times))
 
     def __str__(self) -> str:
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
@@ -266,6 +270,7 @@ class Function(Schedule):
     function: Callable[[float], float]
     breaks_at: Any = ()
     role: str = dataclasses.field(default="", compare=False, repr=False)  # rate or decay
+    until: float = dataclasses.field(default=math.inf, compare=False, repr=False)  # asked no later
     name: ClassVar[str] = "function"
 
     def __post_init__(self) -> None:
@@ -290,7 +295,7 @@ class Function(Schedule):
 
     def __call__(self, t: Any) -> Array:
         """Return v at times t."""
-        t = _at(t)
+        t = np.minimum(_at(t), self.until)
         values, time = [], 0.0
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused below
@@ -315,6 +320,17 @@ class Function(Schedule):
     def breaks(self) -> tuple[float, ...]:
         """Times that were given."""
         return tuple(self.breaks_at)
+
+    @property
+    def largest(self) -> float:
+        """Its largest value before the first time at which it is none, such as 1 − t after 1."""
+        most = 0.0
+        for time in self._looked_at:
+            try:
+                most = max(most, float(self(time)))
+            except ValueError:
+                break
+        return most
 
     @property
     def _told(self) -> str:
@@ -435,6 +451,32 @@ def moments(value: float | Schedule, end: float, points: int) -> Array:
     jumps = np.array([time for time in breaks(value) if time < end])
     even = np.linspace(0, end, points)
     return np.unique(np.concatenate([even, jumps, np.nextafter(jumps, 0)]))
+
+
+def held(value: Any, end: float) -> Any:
+    """Return what is the same up to a time, after which no function of one's own is asked.
+
+    Examples
+    --------
+    >>> from manypass import schedules
+    >>> schedules.held(schedules.Function(lambda t: 1 - t), 1.0)([0.5, 1, 2]).tolist()
+    [0.5, 0.0, 0.0]
+    """
+    if isinstance(value, Function):
+        return dataclasses.replace(value, until=end)
+    if isinstance(value, Warmup):
+        return dataclasses.replace(value, then=held(value.then, max(end - value.until, 0.0)))
+    if isinstance(value, Scaled):
+        return dataclasses.replace(value, schedule=held(value.schedule, end))
+    return value
+
+
+def up_to(problem: Any, end: float) -> Any:
+    """Return a problem whose own functions are asked up to a time, and no later."""
+    own_ones = {name: getattr(problem, name) for name in ROLES if own(getattr(problem, name))}
+    if not own_ones:
+        return problem
+    return problem.replace(**{name: held(value, end) for name, value in own_ones.items()})
 
 
 def flat(*values: float | Schedule) -> bool:

@@ -6,7 +6,7 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from manypass import card, checks, forces, orders, results, spectrum
+from manypass import card, checks, forces, orders, results, schedules, spectrum
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
@@ -86,7 +86,7 @@ def solve(
     chosen = _method(problem, method)
     t = checks.increasing("times", times, results.LATEST)
     two_time = checks.flag("two_time", two_time)
-    asked = _asked(problem, chosen)
+    asked = schedules.up_to(_asked(problem, chosen), float(t[-1]))
     told = checks.progress(progress)
     found = chosen.solve(asked, t, two_time=two_time, progress=told)
     found = found if asked is problem else found.assign_attrs(results.attributes(problem))

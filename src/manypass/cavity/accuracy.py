@@ -230,7 +230,8 @@ def step_of(method: DMFT, problem: Problem) -> float:
             )
         return problem.batch_share * problem.teacher.alpha
     if problem.mode == "online":  # few are learned twice in a step
-        coarse = min(coarse, OFTEN * problem.data.alpha / schedules.largest(problem.rate))
+        v = schedules.largest(problem.rate)
+        coarse = min(coarse, OFTEN * problem.data.alpha / v) if v else coarse
         if jumps(problem.rule, problem.data.task):  # by a force that need not be small with v
             coarse = min(coarse, TWICE * problem.data.alpha)
     return min(method.dt, LARGEST * coarse) if method.dt else coarse

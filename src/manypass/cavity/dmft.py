@@ -87,6 +87,7 @@ def summary(
     # units of what a curve is at a time, at all curves together.
     shares = {n: np.minimum(np.abs(step[n]), sizes[n]) / sizes[n] for n in names}
     common = math.sqrt(np.mean([np.mean(share**2) for share in shares.values()]))
+    exact = {n for n in names if not _largest(out["Q" if n == "R" else n])}  # nothing to be rounded
     budget = dict.fromkeys(("sampling", "step", "population"), 0.0)
     for name in names:
         size, own = sizes[name], math.sqrt(np.mean(shares[name] ** 2))
@@ -99,7 +100,7 @@ def summary(
             chances = bias[name] ** 2 + chance[name] ** 2
         parts = {
             "sampling": np.hypot(STUDENT * out[f"{name}_se"], FEW * step[f"{name}_se"])
-            + floors.get(name, ROUNDING * size),
+            + floors.get(name, ROUNDING * size * (name not in exact)),
             "step": STEP_LEFT * left * (1 + FAR * left / size) + nodes * size,
             "population": np.sqrt(
                 chances

@@ -77,7 +77,8 @@ def epochs(clock: Clock, step: float, alpha: float, end: float, keep: Array, bre
     """Every epoch has the same grid; what is kept is on it, and breaks of schedules."""
     count = math.ceil(end / alpha * (1 - 1e-9))
     starts, stops = alpha * np.arange(count), np.concatenate([keep, breaks, [end]])
-    phases = np.unique(np.round(np.append(stops / alpha % 1.0, 1.0), 9))
+    phases = np.where(stops < alpha * 1e-8, stops / alpha, np.round(stops / alpha % 1.0, 9))
+    phases = np.unique(np.append(phases, 1.0))  # equal but for rounding, in all epochs
     step, fewest = min(step, alpha / IN_EPOCH), 1 if keep.size else 4
     phases = clock.times(step, alpha * phases[phases > 0], fewest)
     t = np.append(0.0, (starts[:, None] + phases[1:]).ravel())
@@ -129,11 +130,13 @@ def make_plan(
     keep = t if "C" in names else np.zeros(0)
     breaks = np.array([b for b in schedules.breaks(problem.rate, problem.decay) if b < end])
     shuffled = order != "replacement" and not problem.batch_share
-    steps = math.ceil(end / (min(dt, alpha / IN_EPOCH) if shuffled else dt) * (1 - 1e-9))
+    step = min(dt, alpha / IN_EPOCH) if shuffled else dt
+    steps = end / step * (1 - 1e-9) if step else math.inf  # of a force too steep for a number
     if steps > MOST_STEPS:
+        count = math.ceil(steps) if steps < 1e15 else f"{steps:.3g}"
         why = f" (at least {IN_EPOCH} in every epoch)" if shuffled else ""
         raise ValueError(
-            f"at `alpha` = {alpha:g}, `rate` = {schedules.plain(problem.rate)} there are {steps} "
+            f"at `alpha` = {alpha:g}, `rate` = {schedules.plain(problem.rate)} there are {count} "
             f"time steps of {dt:.3g}{why} up to t = {end:g}, more than {MOST_STEPS}: take earlier "
             f"`times`, or a `dt` that is larger (up to 2.5 times what is chosen without one)"
         )

@@ -84,12 +84,16 @@ def fastest(problem: Problem) -> float:
         for target in TARGETS[problem.data.task]
         for x in (0.0, 0.5 * target)
     ]
-    steepest = max(np.sqrt(np.mean(np.square(rises))), 0.05)
+    steepest = max(math.hypot(*rises) / math.sqrt(len(rises)), 0.05)
     law = problem.teacher.inputs.law(1.0)
     size = math.sqrt(float(law.w @ law.mu**2))  # 1 without correlations
     edge = (size + 1 / math.sqrt(problem.data.alpha)) ** 2
-    rate, decay = schedules.largest(problem.rate), schedules.largest(problem.decay)
-    return rate * (decay + float(steepest) * edge)
+    return _pace(problem) * (schedules.largest(problem.decay) + steepest * edge)
+
+
+def _pace(problem: Problem) -> float:
+    """Return the largest rate; where nothing is learned any pace will do."""
+    return schedules.largest(problem.rate) or 1.0
 
 
 def _fastest_layer(problem: Problem) -> float:
@@ -98,5 +102,5 @@ def _fastest_layer(problem: Problem) -> float:
     second = max(sum(a * a for a in rule.second), rule.hidden * (rule.second_rate > 0))
     steepest = second * RISES[rule.activation] ** 2
     edge = (1 + 1 / math.sqrt(problem.data.alpha)) ** 2
-    rate, decay = schedules.largest(problem.rate), schedules.largest(problem.decay)
-    return float(rate * (decay + max(steepest, 0.05) * edge))
+    decay = schedules.largest(problem.decay)
+    return float(_pace(problem) * (decay + max(steepest, 0.05) * edge))

@@ -30,6 +30,8 @@ def z_scores(found, right):
     [
         {},
         {"rate": "warmup:1:cosine:1.2:0.1:2", "decay": "inverse:0.5:1"},
+        {"rate": "steps:0:0:1:1.2"},
+        {"rate": "steps:0:0:1:1.2", "start": None},
         {"mode": "batch"},
         {"mode": "batch", "temperature": 0.1, "rate": "exponential:1:2", "start": None},
     ],
@@ -58,6 +60,35 @@ def test_a_rate_that_starts_from_nothing_where_all_examples_are_at_a_jump():
     found = mp.solve(problem, t, mp.DMFT(samples=8_000, seed=1))
     np.testing.assert_allclose(found.R, t**2 / 4 / np.sqrt(2 * np.pi), rtol=0.07)
     np.testing.assert_allclose(found.F2, found.Eg, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    "order", [{}, {"sequence": "fixed"}, {"batch_share": 0.25}, {"mode": "batch"}]
+)
+def test_a_rate_of_nothing_learns_nothing(order):
+    problem = mp.Problem(mp.Teacher(1.2), mp.Adatron(1.0), rate="cosine:0:0:8", decay=0.1, **order)
+    found = mp.solve(problem, [0.0, 2.0], mp.DMFT())
+    assert not found.Q.any() and not found.Q_se.any() and np.all(found.F2 == 1)
+    later = [(problem.replace(rate="steps:0:0:1.2:1"), 2.4), (problem.replace(rate=1.0), 1.2)]
+    found = [mp.solve(p, [t], mp.DMFT(samples=12_000)) for p, t in later]  # then all begins
+    for name in ("R", "Q", "F2"):
+        gap, size = (
+            abs(float(op(*(x[n][0] for x in found))))
+            for op, n in ((np.subtract, name), (np.hypot, f"{name}_se"))
+        )
+        assert gap < 4 * size < 0.1
+
+
+def test_a_rate_is_asked_up_to_the_last_time():
+    problem = linear(rate=lambda t: 1 - t / 2)
+    for asked in (problem, problem.replace(rule=mp.Adaline(), sequence="reshuffled")):
+        for method in (mp.Exact(), mp.DMFT(samples=4_000)):
+            assert np.isfinite(mp.solve(asked, [0.0, 2.0], method).Q[1])
+    mp.activations(problem, 2.0, mp.DMFT(samples=4_000), samples=50)
+    with pytest.raises(ValueError, match=r"got -0.* at t = 2"):
+        mp.solve(problem, [2.1])
+    with pytest.warns(UserWarning, match="reaches v = 1, "):
+        mp.critical_rate(problem)
 
 
 def test_a_table_with_a_start_and_jumping_rate():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, orders, results
+from manypass import checks, orders, results, schedules
 from manypass.cavity.examples import Draws, gaussian, general, pulled
 from manypass.cavity.sampling import Memory, check_instants, chunks
 from manypass.cavity.tables import Tables, look_up_1, look_up_2, result_tables
@@ -71,6 +71,7 @@ def activations(
         source = named(source)
     if hasattr(source, "training_activations") and not isinstance(source, type):
         plain = problem if getattr(source, "finite", False) else orders.equivalent(problem)
+        plain = schedules.up_to(plain, time)
         values = source.training_activations(plain, time, samples)
         kind = "simulation" if type(source).__name__ == "Simulation" else "theory"
         return _dataset(problem, time, values, {"seed": source.seed, "source": kind})

@@ -97,9 +97,12 @@ def still(left: Array, push: Array) -> bool:
 def two_of_three(A, push, c, pushed):  # type: ignore[no-untyped-def]
     """`turn_of` for K = 1, where what is given up is a cross product."""
     turn = np.empty((3, 2))
-    for known in (push + c, push, c):
+    for number, known in enumerate((push + c, push, c)):
         given_up = np.cross(A, known)
-        given_up /= math.sqrt(max((given_up**2).sum(), 1e-300))
+        apart = math.sqrt((given_up**2).sum())
+        if number < 2 and apart <= 1e-6 * math.sqrt((A**2).sum() * (known**2).sum()):
+            continue  # h is this push: nothing but rounding would be given up
+        given_up /= max(apart, 1e-150)
         first = push - (push * given_up).sum() * given_up
         size = math.sqrt((first**2).sum())
         first /= max(size, 1e-300)

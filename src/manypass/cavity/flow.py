@@ -58,7 +58,7 @@ class Flow(Online):
     def step(self, t: float, z: Normals, now: Any, then: Any) -> float:
         """Go on to t, and those who are pushed as well; at t = 0 no x is known yet."""
         found = [run.step(t, z, now, then) for run in self.beside]
-        before = now.often if len(self.curves) == 1 else now.often / 2
+        before = now.often if self.looks == 1 else now.often / 2
         self.weights, self.v_after = (before, then.often / 2), self.pace(t, 2 * t - self.t)[0]
         return max(super().step(t, z, now, then), *found, 0.0)
 

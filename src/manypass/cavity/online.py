@@ -28,6 +28,8 @@ from manypass.checks import Array
 from manypass.ensemble import Measured
 from manypass.problem import Problem
 
+NONE = 1e-280  # a push so small is none
+
 
 class Online:
     """R, Q, F2, E_t (and a) from t = 0 on, and C and G at the times to be kept; second order in Δ.
@@ -61,6 +63,8 @@ class Online:
         self.v, self.decay = self.pace(0.0, 0.0)
         self.R, self.a, self.t, self.d, self.m = student.R, student.a, 0.0, 0.0, 0.0
         self.root, self.change, self.shift = 0.0, 0.0, 0.0  # √(t + shift), its last step
+        self.still = 0  # steps before the rate has been more than 0, until `origin`
+        self.origin = 0.0
         weights.begin(self.R)
         if begin is not None and student.root.any():
             self.past.start_from(begin, student.root)
@@ -93,9 +97,11 @@ class Online:
         """
         past, d = self.past, t - self.t
         self.v, self.decay = self.pace(self.t, t)
+        if not (self.d or self.v or self.problem.temperature):
+            return self._stay(t)
         if not self.d:
-            self._begin(t)
-        root = math.sqrt(t + self.shift)
+            self._begin(d)
+        root = math.sqrt(t - self.origin + self.shift)
         past.append(z, self.new, self.t, t, self.v)
         own, n, ratio = past.newest, past.n, (root - self.root) / self.change if self.d else 0.0
         E, E_before, P, P_before = past.rows[1:5, :, :n].copy()
@@ -121,6 +127,18 @@ class Online:
         past.merge(self.t)
         return self.largest
 
+    @property
+    def looks(self) -> int:
+        """How often the population has been looked at while it learned, and at the beginning."""
+        return len(self.curves) - self.still
+
+    def _stay(self, t: float) -> float:
+        """Go on to t with the weights as they were at the beginning: nothing is learned yet."""
+        self.t = self.origin = t
+        self.still += 1
+        self._record(self.past.rows[0, :, : self.past.n])
+        return self.largest
+
     def take(self, who: Any, share: Normals) -> None:
         """Go on with these examples, each of which stands for a share of all."""
         self.past.take(who, share)
@@ -133,7 +151,7 @@ class Online:
 
     def at(self, t: Array, scale: Any) -> Measured:
         """Return curves at the times; C and G if they were kept; inf where they have diverged."""
-        table = at(t, scale, np.array(self.curves), self.ends)
+        table = at(t, scale, np.array(self.curves), [*self.ends, self.origin])
         out = self._named(table)
         if self.keep.size:
             lost = np.isinf(table[:, 1])
@@ -160,7 +178,7 @@ class Online:
     def _begin(self, t: float) -> None:
         """Find how |h|² grows, ∝ t + shift, in the first step, to t; and √(t + shift) m."""
         heat, apart = self._heat(1.0)
-        push = root_of(self.v**2 * self.one.FF + heat * self.past.one, 1e-24)
+        push = root_of(self.v**2 * self.one.FF + heat * self.past.one, NONE)
         speed = trace(self.past.weights.shown(push, apart))
         self.steep = self.was = float(self.student.edge / speed)
         if self.begun:
@@ -202,7 +220,7 @@ class Online:
     def _put(self, along: Array, whole: Array, least: float = 0.0) -> None:
         """Put a push of covariance `whole` into L, of which the coefficients of old z are known."""
         past, n = self.past, along.shape[1]
-        least = (1e-9 * trace(whole) + least) / past.K + 1e-24
+        least = (1e-9 * trace(whole) + least) / past.K + NONE
         past.L[n : n + past.K, :n] = along
         past.L[n : n + past.K, n : n + past.K] = root_of(whole - along @ along.T, least)
 
@@ -249,7 +267,8 @@ class Online:
         if len(G) < 2:
             return np.array([G[0] if len(G) and lag > 0 else one for lag in lags])
         middles = (past.begin[self.begun : cells] + past.end[self.begun : cells]) / 2
-        lag = np.append(self.t - middles[::-1], self.t)
+        lag = np.append(self.t - middles[::-1], self.t - self.origin)
+        lags = np.minimum(lags, lag[-1])  # from before anything was learned
         newest = self.t - past.begin[cells - 1]
         scale = np.log(lag + newest)
         first = G[-1] + (G[-1] - G[-2]) * (scale[-1] - scale[-2]) / (scale[-2] - scale[-3])

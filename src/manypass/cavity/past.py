@@ -133,7 +133,7 @@ class Past:
     def turn(self, where: NDArray[np.int64], forces: Array, now: float) -> None:
         """End an epoch, in which examples were learned in some cell of it with some force."""
         sources = self.rows[self.sources]
-        for k in range(self.K):
+        for k in range(self.K if len(sources) else 0):  # or nothing has been learned at all
             self.e[:, : self.n] += sources[where, k, : self.n] * forces[:, k, None]
         self.first, self.start, sources[:] = self.count, now, 0.0
 

@@ -126,12 +126,14 @@ def make_plan(
 ) -> Plan:
     """Make a grid; refuse one that is too fine."""
     clock, alpha, order = Clock(START / fastest(problem)), problem.teacher.alpha, problem.sequence
-    end = max(float(t[-1]), 1e-6 * clock.start)  # only t = 0 asked for
+    end = float(t[-1]) or 1e-6 * min(clock.start, dt)  # only t = 0 asked for
     keep = t if "C" in names else np.zeros(0)
     breaks = np.array([b for b in schedules.breaks(problem.rate, problem.decay) if b < end])
     shuffled = order != "replacement" and not problem.batch_share
     step = min(dt, alpha / IN_EPOCH) if shuffled else dt
-    steps = end / step * (1 - 1e-9) if step else math.inf  # of a force too steep for a number
+    # Many are early, where the rate is small; and a force may be too steep for a number.
+    early = 0.0 if shuffled or problem.batch_share else clock.w(end) / 2
+    steps = max(end, early) / step * (1 - 1e-9) if step else math.inf
     if steps > MOST_STEPS:
         count = math.ceil(steps) if steps < 1e15 else f"{steps:.3g}"
         why = f" (at least {IN_EPOCH} in every epoch)" if shuffled else ""

@@ -33,7 +33,7 @@ def rests(problem: Problem) -> bool:
     targets = _targets(problem)
     moved = problem.temperature > 0 or (problem.start is not None and problem.start.Q > 0)
     return not moved and all(
-        float(force(0.0, target)) == 0
+        float(force(0.0, target)) ** 2 == 0  # or too small for |J|² to be a number
         and max(abs(float(force(x, target))) for x in (-NEAR, NEAR)) < 1e3 * NEAR
         for target in targets
     )

@@ -42,7 +42,7 @@ class Unit:
         (R, A, _), past = J, run.past
         n = A.shape[1]
         found = moments.online(
-            len(run.curves),
+            run.looks,
             (run.t, R[0, 0], self.m, run.v),
             (past.z, past.e),
             (A[0], past.own(n, latest)[0], past.begin[:n]),
@@ -57,7 +57,7 @@ class Unit:
         """Look at the population of a run in epochs."""
         (R, A, _), past = J, run.past
         found = passes.epoch(
-            len(run.curves) - run.limit,
+            run.looks - run.limit,
             (run.t, R[0, 0], self.m, run.v, run.pace(run.t, run.t)[0]),
             (past.z, past.e),
             (A[0], own[0], past.begin[: A.shape[1]]),

@@ -231,6 +231,40 @@ def test_only_the_start_can_be_asked_for():
     assert float(found.G[0, 0]) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("changes", "settings"),
+    [
+        ({"rate": "cosine:1:0.1:8"}, {}),  # exact, as any `rtol` asks
+        ({"alpha": 1e5, "sequence": "reshuffled"}, {"dt": 0.25, "samples": 1600}),
+        ({"alpha": 1e6, "sequence": "reshuffled", "rate": 1e-3}, {"samples": 1600}),
+    ],
+)
+def test_the_start_is_known_at_every_scale_of_time(changes, settings):
+    found = mp.solve(ADATRON.replace(**changes), [0.0], mp.DMFT(**settings))
+    assert [float(found[name][0]) for name in ("R", "Q", "Q_se", "F2")] == [0, 0, 0, 1]
+
+
+def test_heat_alone():
+    """Q = 2Tt, in every direction, and nothing else: cells of the past that become one keep it."""
+    problem = ADATRON.replace(rate="steps:0:0:9:1", temperature=0.1)
+    found = mp.solve(problem, [1.0, 4.0], mp.DMFT(dt=0.25, samples=8_000))
+    np.testing.assert_allclose(found.Q, [0.2, 0.8], rtol=1e-3)
+
+
+def test_forces_at_the_ends_of_numbers():
+    with pytest.raises(ValueError, match=r"there are .*e\+\d\d\d time steps of .* more than 20000"):
+        mp.solve(ADATRON.replace(rule=mp.Rule(steep)), [1.0], mp.DMFT(dt=0.5, samples=1600))
+    assert float(mp.solve(ADATRON.replace(rule=mp.Rule(faint)), [0.5], mp.DMFT()).Q[0]) == 0
+
+
+def steep(x, y):
+    return 1e300 * (y - x)
+
+
+def faint(x, y):
+    return 1e-300 * (y - x)
+
+
 def test_auto_is_exact_where_it_can_be():
     assert json.loads(mp.solve(LINEAR, [1.0]).attrs["method"])["name"] == "Exact"
     found = mp.solve(ADATRON, [0.5])

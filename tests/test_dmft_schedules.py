@@ -42,7 +42,7 @@ def test_linear_rules_have_their_exact_curves(changes):
     found = mp.solve(problem, T, mp.DMFT(samples=12_000, seed=1), two_time=True)
     z = z_scores(found, mp.solve(problem, T, mp.Exact(), two_time=True))
     assert max(z.values()) < 4, z
-    assert float((found.Q_se / found.Q).max()) < 0.03  # and that says something
+    assert float((found.Q_se / found.Q)[1:].max()) < 0.03  # and that says something
 
 
 def test_a_start_of_forces_that_never_act_is_learned():
@@ -68,23 +68,23 @@ def test_a_rate_that_starts_from_nothing_where_all_examples_are_at_a_jump():
 def test_a_rate_of_nothing_learns_nothing(order):
     problem = mp.Problem(mp.Teacher(1.2), mp.Adatron(1.0), rate="cosine:0:0:8", decay=0.1, **order)
     found = mp.solve(problem, [0.0, 2.0], mp.DMFT())
-    assert not found.Q.any() and not found.Q_se.any() and np.all(found.F2 == 1)
-    later = [(problem.replace(rate="steps:0:0:1.2:1"), 2.4), (problem.replace(rate=1.0), 1.2)]
-    found = [mp.solve(p, [t], mp.DMFT(samples=12_000)) for p, t in later]  # then all begins
+    assert not found.Q.any()
+    assert not found.Q_se.any()
+    assert np.all(found.F2 == 1)
+    late, early = (  # it begins when it begins
+        mp.solve(problem.replace(rate=rate), [t], mp.DMFT(samples=12_000)).isel(t=0)
+        for rate, t in (("steps:0:0:1.2:1", 2.4), (1.0, 1.2))
+    )
     for name in ("R", "Q", "F2"):
-        gap, size = (
-            abs(float(op(*(x[n][0] for x in found))))
-            for op, n in ((np.subtract, name), (np.hypot, f"{name}_se"))
-        )
-        assert gap < 4 * size < 0.1
+        size = np.hypot(late[f"{name}_se"], early[f"{name}_se"])
+        assert abs(late[name] - early[name]) < 4 * size < 0.1
 
 
 def test_a_rate_is_asked_up_to_the_last_time():
     problem = linear(rate=lambda t: 1 - t / 2)
-    for asked in (problem, problem.replace(rule=mp.Adaline(), sequence="reshuffled")):
-        for method in (mp.Exact(), mp.DMFT(samples=4_000)):
-            assert np.isfinite(mp.solve(asked, [0.0, 2.0], method).Q[1])
-    mp.activations(problem, 2.0, mp.DMFT(samples=4_000), samples=50)
+    for method in (mp.Exact(), mp.DMFT(samples=4_000)):
+        assert np.isfinite(mp.solve(problem, [0.0, 2.0], method).Q[1])
+    mp.activations(problem, 2.0, source=mp.DMFT(samples=4_000), samples=50)
     with pytest.raises(ValueError, match=r"got -0.* at t = 2"):
         mp.solve(problem, [2.1])
     with pytest.warns(UserWarning, match="reaches v = 1, "):

@@ -342,4 +342,5 @@ def test_a_fixed_order_far_beyond_its_critical_rate():
     with pytest.raises(ValueError, match=r"no steady state: `rate` = 19 .* v_c = 2$"):
         mp.steady_state(problem)
     found = mp.solve(problem.replace(alpha=2, rate=250, decay=10), [10.0], two_time=True)
-    assert np.isinf(found.Q) and np.isinf(found.C)
+    assert np.isinf(found.Q)
+    assert np.isinf(found.C)

@@ -214,3 +214,35 @@ def test_bad_input(tmp_path):
         mp.plot.curves(mp.steady_state(PROBLEM))
     with pytest.raises(ValueError, match="`variables` must be among R, Q, F2, Eg, got 'E'"):
         mp.plot.curves(mp.solve(PROBLEM, TIMES), variables=["E"])
+
+
+@pytest.mark.parametrize("extra", [{}, {"decay": [0.1]}])
+def test_lines_of_a_sweep_have_their_bars_whatever_has_one_value(extra):
+    problem = mp.Problem(mp.Teacher(1.2), mp.Adatron(1.0), rate=1.0, decay=0.1)
+    grid = mp.Grid(problem, rate=[0.5, 1.0, 1.5], **extra)
+    found = mp.sweep(grid, mp.Simulation(n=20, samples=3), times=[1.0], workers=1, progress=False)
+    by = {"by": "decay"} if extra else {}
+    for ax in (mp.plot.lines(found), mp.plot.lines(found.isel(t=0), **by)):
+        (bars,) = ax.containers[0].lines[2]
+        low, high = np.array(bars.get_segments())[:, :, 1].T
+        np.testing.assert_allclose((high - low) / 2, found.Eg_se.values.ravel())
+    assert len(ax.get_legend_handles_labels()[1]) == len(by)
+
+
+@pytest.mark.parametrize("broken", ["junk", 5, None, "[" * 100_000, '{"data": {}, "rule": 1}'])
+@pytest.mark.parametrize("attribute", ["problem", "method"])
+def test_a_broken_description_is_not_drawn(broken, attribute):
+    result = mp.solve(PROBLEM, TIMES).assign_attrs({attribute: broken})
+    for draw in (mp.plot.curves, mp.plot.overview):
+        if attribute == "method" and "data" in str(broken):
+            draw(result)  # a table is what a method may be
+            continue
+        with pytest.raises(ValueError, match=f"the attribute '{attribute}' of `result`"):
+            draw(result)
+
+
+def test_only_real_numbers_are_drawn():
+    result = mp.solve(PROBLEM, TIMES)
+    for odd in (result * 1j, result.astype(str)):
+        with pytest.raises(ValueError, match="`R` of a result must be real numbers, got"):
+            mp.plot.curves(odd)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from typing import Any
 
@@ -57,7 +56,7 @@ def heatmap(
     >>> mp.plot.heatmap(mp.sweep(grid, workers=1, progress=False)).get_xlabel()
     '$v$'
     """
-    values = _values(result, variable, 2)
+    values = _values(result, variable, 2, named=(x, y))
     names = [str(dim) for dim in values.dims]
     x, y = names[0] if x is None else x, names[1] if y is None else y
     if not (isinstance(x, str) and isinstance(y, str) and {x, y} == {*names}):
@@ -111,7 +110,7 @@ def lines(
     >>> len(ax.containers)  # a line for each decay
     2
     """
-    values = _values(result, variable, 1, 2)
+    values = _values(result, variable, 1, 2, named=(x, by))
     x = str(values.dims[0]) if x is None else x
     if not isinstance(x, str) or x not in values.dims:
         raise ValueError(
@@ -125,6 +124,8 @@ def lines(
     ax = _axes(ax)
     steps = values[others[0]].values if others else [None]
     error = result.get(f"{variable}_se")
+    if error is not None:
+        error = error.squeeze([dim for dim in error.dims if dim not in values.dims])
     for i, step in enumerate(steps):
         one = {} if step is None else {others[0]: i}
         colour = colormaps["viridis"](0.9 * i / max(len(steps) - 1, 1))
@@ -216,7 +217,10 @@ def legend_above(ax: Axes, columns: int, order: Any = None, pad: float = 4.0) ->
     made.borderaxespad = pad / float(made.get_texts()[0].get_fontsize())
 
 
-def _values(result: Any, variable: str, *sizes: int) -> xr.DataArray:
+def _values(
+    result: Any, variable: str, *sizes: int, named: tuple[Any, ...] = ()
+) -> xr.DataArray:
+    """Return a variable without dimensions of one value, unless they are named or needed."""
     if not isinstance(result, xr.Dataset) or "error" not in result:
         raise ValueError("`result` must be a dataset from sweep()")
     held = [str(n) for n in result.data_vars if n != "error" and not str(n).endswith("_se")]
@@ -225,8 +229,9 @@ def _values(result: Any, variable: str, *sizes: int) -> xr.DataArray:
         raise ValueError(f"`result` has no point with an answer: {reason}")
     if not isinstance(variable, str) or variable not in held:
         raise ValueError(f"`variable` must be among {', '.join(held)}, got {variable!r}")
-    values = result[variable]
-    single = [dim for dim, size in values.sizes.items() if size == 1]  # as many stay as are needed
+    values = results.real(result, variable)
+    asked = [name for name in named if isinstance(name, str)]
+    single = [dim for dim, size in values.sizes.items() if size == 1 and dim not in asked]
     values = values.squeeze(single[max(min(sizes) - values.ndim + len(single), 0) :])
     if values.ndim not in sizes:
         dims = ", ".join(f"{dim} ({size})" for dim, size in values.sizes.items())
@@ -281,7 +286,7 @@ def _axis(ax: Axes, which: str, coordinate: xr.DataArray) -> None:
 
 def _critical_line(ax: Axes, result: xr.Dataset, x: str, values: xr.DataArray) -> None:
     """Draw v_c(λ), beyond which there is no steady state."""
-    entry = json.loads(result.attrs["problem"])
+    entry = results.problem_entry(result)
     if entry["rule"]["name"] != "adaline" or entry["mode"] != "online":
         return
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +19,7 @@ from manypass.maps import NAMES, legend_above, value_label
 from manypass.maps import heatmap as heatmap
 from manypass.maps import lines as lines
 from manypass.maps import worth as worth
+from manypass.results import real, told
 
 __all__ = ["activations", "curves", "heatmap", "lines", "overview", "save_figure", "worth"]
 
@@ -159,7 +159,7 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
     ):
         raise ValueError("`results` must be datasets from activations()")
     bins = checks.count("bins", bins, 2, 10**5)
-    if not all(np.isfinite(result.x).all() for result in results):
+    if not all(np.isfinite(real(result, "x")).all() for result in results):
         raise ValueError("`results` has diverged: there is no distribution to draw")
     ax = axes_of(ax)
     everything = np.concatenate([result.x.values for result in results])
@@ -291,7 +291,7 @@ def _checked(results: Sequence[Any]) -> tuple[xr.Dataset, ...]:
             )
         free = [dim for dim in result.dims if dim not in ("t", *UNITS)]
         one = result.squeeze([dim for dim in free if result.sizes[dim] == 1])
-        curved = [one[name] for name in SYMBOLS if name in one]
+        curved = [real(one, name) for name in SYMBOLS if name in one]
         more = [str(dim) for curve in curved for dim in curve.dims if dim not in ("t", *UNITS)]
         if more or not curved:
             got = f"one on {', '.join(dict.fromkeys(more))} too" if more else "one without any"
@@ -325,7 +325,7 @@ def _method(result: xr.Dataset) -> str:
     if "method" in result.coords:  # a swept one, by its name or as it is written
         name = str(result.coords["method"].item()).partition("(")[0]
     else:
-        entry = json.loads(result.attrs.get("method", "{}"))
+        entry = told(result, "method")
         name = entry if isinstance(entry, str) else str(entry.get("name", ""))
     return verbs.METHODS.get(name, name)
 
@@ -343,7 +343,7 @@ def _names(results: Sequence[xr.Dataset]) -> list[str]:
     """Say what tells the results apart: fields of their problems, and their methods."""
     found: list[dict[str, Any]] = []
     for result in results:
-        problem = json.loads(result.attrs.get("problem", "{}"))
+        problem = told(result, "problem")
         data, rule = problem.pop("data", {}), problem.pop("rule", {})
         swept = {str(k): v.item() for k, v in result.coords.items() if v.ndim == 0}
         found.append({**data, **problem, **rule, "rule": rule.get("name"), **swept})
@@ -361,7 +361,7 @@ def _names(results: Sequence[xr.Dataset]) -> list[str]:
 
 def _time_per_pass(result: xr.Dataset) -> float | None:
     """p/N of a result about a data set, which says how long a pass takes."""
-    data = json.loads(result.attrs.get("problem", "{}")).get("data", {})
+    data = told(result, "problem").get("data", {})
     return data["examples"] / data["features"] if "examples" in data else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from manypass import schedules
 from manypass.maps import NAMES
+from manypass.results import told
 from manypass.schedules import Schedule
 
 COLOURS = {"rate": "0.2", "decay": "#8c510a"}
@@ -51,7 +51,7 @@ def draw(ax: Axes, results: Sequence[xr.Dataset], lines: Sequence[str]) -> Axes:
 
 def _given(result: xr.Dataset, name: str, odd: Any = None) -> Any:
     """Return the rate or the decay of a result: the swept one, or that of its problem."""
-    held = json.loads(result.attrs.get("problem", "{}")).get(name)
+    held = told(result, "problem").get(name)
     value = result.coords[name].item() if name in result.coords else held
     try:
         return schedules.read(name, value)

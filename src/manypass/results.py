@@ -144,7 +144,7 @@ def problem_of(
     >>> mp.problem_of(found, rule=mine.rule) == mine
     True
     """
-    entry = _problem_entry(result)
+    entry = problem_entry(result)
     for name, value in (("rule", rule), ("rate", rate), ("decay", decay)):
         entry |= _own(name, entry.get(name), value)
     if data is not None:
@@ -213,7 +213,7 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
     ...     mp.load(Path(folder) / "x.nc").identical(found)
     True
     """
-    _problem_entry(result)
+    problem_entry(result)
     if isinstance(result, xr.DataArray):
         result = result.to_dataset().assign_attrs(result.attrs)
     suffix = files.suffix(path, FORMATS)
@@ -258,7 +258,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
         raise ValueError(
             f"`path` {str(path)!r} is not a {kind} file of a result: {error}"
         ) from None
-    _problem_entry(result)
+    problem_entry(result)
     result.encoding["source"] = str(Path(path).resolve())
     return result
 
@@ -298,7 +298,35 @@ def _check_variables(result: xr.Dataset, suffix: str) -> None:
             ) from None
 
 
-def _problem_entry(result: Any) -> dict[str, Any]:
+def real(result: xr.Dataset, name: str) -> xr.DataArray:
+    """Return a variable if it holds real numbers, which alone can be drawn."""
+    values = result[name]
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"`{name}` of a result must be real numbers, got {values.dtype}")
+    return values
+
+
+def told(result: xr.Dataset, attribute: str) -> Any:
+    """Return what a result says of its problem or method, {} if it was lost on the way.
+
+    Others' arithmetic drops attributes; what is there must be readable.
+    """
+    if attribute not in result.attrs:
+        return {}
+    if attribute == "problem":
+        return problem_entry(result)
+    held = result.attrs[attribute]
+    try:
+        entry = json.loads(held)
+    except (TypeError, ValueError, RecursionError):
+        entry = None
+    if not isinstance(entry, dict | str):
+        raise ValueError(f"the attribute {attribute!r} of `result` says none: {checks.shown(held)}")
+    return entry
+
+
+def problem_entry(result: Any) -> dict[str, Any]:
+    """Return the description of the problem that a result answers."""
     if "problem" not in getattr(result, "attrs", {}):
         if isinstance(result, xr.DataArray):
             raise ValueError(
@@ -310,9 +338,10 @@ def _problem_entry(result: Any) -> dict[str, Any]:
         )
     try:
         entry: Any = json.loads(result.attrs["problem"])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         entry = None
-    if not isinstance(entry, dict) or not isinstance(entry.get("data"), dict):
+    tables = ("data", "rule")
+    if not isinstance(entry, dict) or not all(isinstance(entry.get(t), dict) for t in tables):
         raise ValueError(
             f"not a manypass result: the attribute 'problem' of `result` describes none: "
             f"{checks.shown(result.attrs['problem'])}"

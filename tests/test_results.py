@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import gc
 import json
 import os
 from pathlib import Path
@@ -184,6 +185,10 @@ def test_names_that_cannot_be_are_told(tmp_path):
         mp.save(result, "a\0b.csv")
     with pytest.raises(OSError, match="cannot write the file: File name too long"):
         mp.save(result, tmp_path / ("x" * 300 + ".nc"))
+    with pytest.raises(ValueError, match="`path` 'xxx.* cannot be read: File name too long"):
+        mp.load("x" * 300 + ".nc")
+    with pytest.raises(ValueError, match="`path`: there is no file 'xxx"):
+        mp.read_dataset("x" * 300 + ".csv", "y")
 
 
 @pytest.mark.parametrize("broken", ["{", "[]", "{}", 3, None], ids=repr)
@@ -220,3 +225,57 @@ def test_long_series_are_solved_in_chunks():
     found = mp.solve(PROBLEM, times)
     part = mp.solve(PROBLEM, times[::1000])
     np.testing.assert_allclose(found.F2[::1000], part.F2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("place", [123, 656, 4469, -10, -75], ids=str)
+def test_a_damaged_netcdf_file_is_told_in_one_line(place, tmp_path, capfd):
+    mp.save(mp.solve(PROBLEM, [1.0, 2.0]), tmp_path / "x.nc")
+    content = bytearray((tmp_path / "x.nc").read_bytes())
+    content[place] ^= 0xFF
+    content = content if place < 0 else content[:-81]  # without its seal HDF5 has to find it
+    (tmp_path / "x.nc").write_bytes(content)
+    with pytest.raises(ValueError, match="is not a netCDF file of a result") as told:
+        mp.load(tmp_path / "x.nc")
+    gc.collect()
+    assert "\n" not in str(told.value)
+    assert capfd.readouterr().err == ""
+
+
+def broken(entries, **changes):
+    entries["data_vars"]["R"] |= changes
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda e: e.update(coords=None), "its entry coords is no table"),
+        (lambda e: e.update(data_vars=5), "its entry data_vars is no table"),
+        (lambda e: e["coords"].update(t=5), "its variable 't' has not the entries dims"),
+        (lambda e: broken(e, data=[10**400, 1]), "int too large"),
+        (lambda e: broken(e, dtype=[]), r"its variable 'R' has no dtype, got \[\]"),
+        (lambda e: broken(e, dtype="object", data=[[1], {}]), "must be texts or numbers"),
+    ],
+)
+def test_json_that_was_edited_is_told(change, words, tmp_path):
+    path = tmp_path / "x.json"
+    mp.save(mp.solve(PROBLEM, [1.0, 2.0]), path)
+    entries = json.loads(path.read_text())
+    change(entries)
+    path.write_text(json.dumps(entries))
+    with pytest.raises(ValueError, match=f"not a JSON file of a result: .*{words}"):
+        mp.load(path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="not a JSON file of a result: maximum recursion"):
+        mp.load(path)
+
+
+@pytest.mark.parametrize("suffix", ["nc", "csv", "json"])
+def test_what_is_empty_is_read_back_or_not_written(suffix, tmp_path):
+    empty, path = mp.solve(PROBLEM, [1.0]).isel(t=[]), tmp_path / f"x.{suffix}"
+    if suffix == "nc":
+        mp.save(empty, path)
+        assert mp.load(path).identical(empty)
+        return
+    with pytest.raises(ValueError, match=f"has nothing along t, which a .{suffix} file cannot"):
+        mp.save(empty, path)
+    assert not path.exists()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+KEYS = ("dims", "dtype", "attrs", "data")  # of a variable, in JSON
 LAYOUT = "layout"  # the `#` line that says what the columns are, and on which dimensions
 
 
@@ -82,9 +83,20 @@ def from_json(text: str) -> xr.Dataset:
     tables = ("attrs", "coords", "data_vars")
     if not isinstance(entries, dict) or not all(name in entries for name in tables):
         raise ValueError(f"it has not the entries {', '.join(tables)}, as save() writes")
+    for table in tables:
+        held = entries[table]
+        if not isinstance(held, dict):
+            raise ValueError(f"its entry {table} is no table, as save() writes: {held!r:.60}")
+        for name, entry in () if table == "attrs" else held.items():
+            if not isinstance(entry, dict) or not all(key in entry for key in KEYS):
+                raise ValueError(f"its variable {name!r} has not the entries {', '.join(KEYS)}")
+            if not isinstance(entry["dtype"], str) or np.dtype(entry["dtype"]).kind == "V":
+                raise ValueError(f"its variable {name!r} has no dtype, got {entry['dtype']!r:.60}")
 
     def variable(entry: dict[str, Any]) -> xr.Variable:
         values = np.array(entry["data"], dtype=entry["dtype"])
+        if values.dtype.kind == "O" and not all(isinstance(v, str | float) for v in values.flat):
+            raise ValueError(f"data of dtype object must be texts or numbers, got {values!r:.60}")
         if "infinite" in entry:
             values.reshape(-1)[entry["infinite"]] = np.inf
         return xr.Variable(entry["dims"], values, entry["attrs"])

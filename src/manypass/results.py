@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Callable
@@ -219,6 +220,11 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
     suffix = files.suffix(path, FORMATS)
     _check_attributes(result, suffix)
     _check_variables(result, suffix)
+    if suffix != ".nc" and (empty := [str(dim) for dim, size in result.sizes.items() if not size]):
+        raise ValueError(
+            f"`result` has nothing along {', '.join(empty)}, which a {suffix} file cannot hold: "
+            f"save it as .nc"
+        )
     try:
         content = WRITERS[suffix](result)
         content = content.encode() if isinstance(content, str) else content
@@ -241,23 +247,27 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     >>> mp.load(path).identical(found)
     True
     """
-    suffix = files.suffix(path, FORMATS)
-    if Path(path).is_dir():
-        raise ValueError(f"`path` {str(path)!r} is a folder, not a file of a result")
+    suffix, name = files.suffix(path, FORMATS), checks.shown(str(path), 200)
     try:
-        if suffix == ".nc":
-            files.check_seal(path)
-            result = xr.load_dataset(path, engine="h5netcdf")
-        else:
-            text = Path(path).read_text(encoding="utf-8")
-            result = (formats.from_csv if suffix == ".csv" else formats.from_json)(text)
+        if Path(path).is_dir():
+            raise ValueError(f"`path` {name} is a folder, not a file of a result")
+        content = Path(path).read_bytes()
     except FileNotFoundError:
         raise FileNotFoundError(f"`path`: there is {files.missing(path)}") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise ValueError(f"`path` {name} cannot be read: {error.strerror}") from None
+    try:
+        if suffix == ".nc":
+            result = files.open_netcdf(path, content)
+        else:
+            text = io.TextIOWrapper(io.BytesIO(content), "utf-8").read()
+            result = (formats.from_csv if suffix == ".csv" else formats.from_json)(text)
+    except MemoryError:
+        raise
+    except Exception as error:  # each library has its own, of files that are damaged
         kind = {".nc": "netCDF", ".csv": "CSV", ".json": "JSON"}[suffix]
-        raise ValueError(
-            f"`path` {str(path)!r} is not a {kind} file of a result: {error}"
-        ) from None
+        why = " ".join(str(error).split())
+        raise ValueError(f"`path` {name} is not a {kind} file of a result: {why:.300}") from None
     problem_entry(result)
     result.encoding["source"] = str(Path(path).resolve())
     return result

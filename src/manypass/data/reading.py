@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import os
 import re
 import zlib
 from pathlib import Path
@@ -212,7 +213,7 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
     if suffix is None:
         odd = checks.shown(checks.written(path))
         raise ValueError(f"`{argument}` must end in {', '.join(FORMATS)}, got {odd}")
-    if not file.is_file():
+    if not os.path.isfile(file):  # False of a name that is too long, where Path raises
         raise ValueError(f"`{argument}`: there is {missing(file)}")
     import pandas as pd
 

@@ -82,11 +82,13 @@ main({commands[-1]!r})
 
 
 def test_standard_output_may_be_full_too(tmp_path):
-    command = [sys.executable, "-m", "manypass", "solve", *FLAGS, "--out", str(tmp_path / "x.csv")]
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "standard output: No space left on device" in done.stderr
+    solve = ["solve", *FLAGS, "--out", str(tmp_path / "x.csv")]
+    for words in (solve, ["--help"], ["sweep", "--help"], ["--version"]):
+        command = [sys.executable, "-m", "manypass", *words]
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "standard output: No space left on device" in done.stderr
     assert mp.load(tmp_path / "x.csv").t.size == 161
 
 

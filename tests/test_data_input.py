@@ -1,5 +1,6 @@
 """Data as users bring them: arrays, frames, sparse matrices, files, the command line."""
 
+import dataclasses
 import gc
 import json
 import pickle
@@ -282,6 +283,8 @@ def test_commands(files, capsys):
         ),
         (["--alpha", "2"], "--alpha (got 2.0) describes a teacher, not --data"),
         (["--task", "sort"], "--task must be one of"),
+        *((["--encoding", e], "--encoding must be one of texts that") for e in ("rot13", "hex")),
+        (["--sep", "é"], "--sep must be one ASCII character"),
         (["--method", "dmft"], "--method dmft is a theory of random examples"),
         (["--method", "simulation", "--n", "9"], "--n 9, but Dataset(30 × 3"),
     ],
@@ -369,6 +372,8 @@ def test_a_map_of_a_sweep_over_data_in_memory_has_its_line(tmp_path):
         ('a,b,2\n1,"2,3\n1,2,3\n', "a quote that opens in row 1 is never closed$"),
         ("a,b,2\n30%,2,3\n4%,4,5\n5%,3,7\n", "'30%' in column 'a', line 2 .* write 30, without %"),
         ("a,b,2\n1,2,3\n−3,4,5\n5,3,7\n", r"'−3' in .* line 3 .* minus is U\+2212, .* write -3"),
+        (f"a,b,2\n1,2,3\n{'9' * 200_000},4,5\n5,3,7\n", "column 'a', line 3 .*: it is larger"),
+        (f"a,b,2\n1,2,3\n{'x' * 200_000},4,5\n5,3,7\n", "column 'a', line 3 of .*: drop the"),
         ("a,b,2\n1,2,3\n3,4,5\n5,3,7%\n", "'7%' in column '2', line 4 .* write 7, without %"),
     ],
 )
@@ -400,3 +405,18 @@ def test_the_separator_may_stand_on_the_first_line(tmp_path, first):
         mp.read_dataset(path, "y")
     path.write_text("sep=;\na,b,y\n1,2,3\n4,5,7\n0,1,1\n")
     assert mp.read_dataset(path, "y", sep=",").names == ("a", "b")
+
+
+@pytest.mark.parametrize(("unit", "lost"), [(1e20, 3), (1e30, 3), (1e45, None)])
+def test_numbers_too_large_for_single_precision_are_diverged_or_refused(unit, lost):
+    data = mp.Dataset(X * unit, X[:, 0], X * unit, X[:, 0])
+    problem, method = mp.Problem(data, "adaline", rate=0.1), mp.Simulation(samples=3, seed=0)
+    single = dataclasses.replace(method, precision="float32")
+    assert np.isfinite(mp.solve(problem, [0.4], method).F2).all()
+    if lost is None:
+        with pytest.raises(ValueError, match=r"`precision` float32 holds numbers up to 3.4e\+38"):
+            mp.solve(problem, [0.4], single)
+        return
+    found = mp.solve(problem, [0.4], single)
+    assert found.diverged.item() == lost
+    assert np.isinf(found.F2).all()

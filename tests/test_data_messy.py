@@ -122,6 +122,19 @@ BAD = [
     ((X, SIGNS), {"one_hot": True}, "`one_hot` needs frames"),
     ((FRAME.set_axis(list("aab"), axis=1), SIGNS), {"one_hot": "b"}, "`X` has two columns 'a'"),
     ((FRAME, SIGNS), {"one_hot": "k"}, "`one_hot` must name columns of `X`, got 'k'"),
+    *(
+        (arguments, settings, f"`{name}` must have one number or text in .*, got .*row 0{end}$")
+        for cell in ([1.0], {"a": 1}, {1}, np.ones(1), np.ones(2))
+        for arguments, settings, name, end in (
+            ((FRAME.assign(c=[cell] * 40), SIGNS), {}, "X", ": make columns of it, or `drop` it"),
+            ((FRAME.assign(c=[cell] * 40), SIGNS), {"one_hot": ["c"]}, "X", ": make .*"),
+            ((FRAME.assign(c=[cell] * 40), "c"), {}, "y", ""),
+            ((FRAME, SIGNS, FRAME, pd.Series([cell] * 40)), {}, "y_test", ""),
+        )
+    ),
+    ((X, [{1}] * 40), {}, "`y` must have one number or text in each cell, got .1., row 0"),
+    ((FRAME, SIGNS), {"names": ["u", "v"]}, "`names` are for tables without any.* has a, b, c: "),
+    ((X, SIGNS * 1e-200), {}, "`y` must have numbers above 1e-50 in size, .* largest is 1e-200"),
     ((X, SIGNS), {"drop_constant": 1}, "`drop_constant` must be True or False, got 1"),
 ]
 
@@ -328,8 +341,8 @@ def test_endings_and_separators(tmp_path):
         ("twice.csv", {}, "`path` has two columns 'a'"),
         ("cut.csv.gz", {}, "`path` .*cut.csv.gz' cannot be read"),
         ("latin.csv", {}, "cannot be read as UTF-8: .*say its `encoding`"),
-        ("latin.csv", {"encoding": "klingon"}, "`encoding` must be one that Python knows, got"),
-        ("latin.csv", {"sep": "; "}, "`sep` must be one character, 'tab' or .*, got '; '"),
+        ("latin.csv", {"encoding": "klingon"}, "`encoding` must be one of texts that Python kno"),
+        ("latin.csv", {"sep": "; "}, "`sep` must be one ASCII character, 'tab' or .*, got '; '"),
         ("commas.csv", {"sep": ";"}, "commas.csv': column 'a' has a decimal comma, '[-0-9,]*'"),
         ("x.parquet", {"sep": ";"}, "`sep` .got ';'. is for text files, not for"),
     ):

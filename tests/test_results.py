@@ -185,7 +185,7 @@ def test_names_that_cannot_be_are_told(tmp_path):
         mp.save(result, "a\0b.csv")
     with pytest.raises(OSError, match="cannot write the file: File name too long"):
         mp.save(result, tmp_path / ("x" * 300 + ".nc"))
-    with pytest.raises(ValueError, match="`path` 'xxx.* cannot be read: File name too long"):
+    with pytest.raises(ValueError, match=r"`path` 'xxx.* cannot be read: File name too long"):
         mp.load("x" * 300 + ".nc")
     with pytest.raises(ValueError, match="`path`: there is no file 'xxx"):
         mp.read_dataset("x" * 300 + ".csv", "y")

@@ -15,6 +15,7 @@ from manypass.sweeps.plan import read_plan
         (["--slurm", "0"], "--slurm must be a whole number from 1"),
         (["--slurm", "1"], "--slurm needs the command sbatch"),
         (["--workers", "0"], "--workers must be a whole number from 1"),
+        (["--out", ""], "--out must be the name of a folder, got ''"),
     ],
 )
 def test_bad_places(tmp_path, capsys, monkeypatch, flags, message):
@@ -39,6 +40,8 @@ BAD_PLANS = [
     ("data = {alpha = 1}\n[sweep]\nrate = 5", "`rate` must be a list or { from"),
     ("data = {alpha = 1}\n[sweep]\nrate = {from = 0, to = 1, count = 3, scale = 'log'}", "above 0"),
     ("data = {alpha = 1}\n[sweep]\nrate = {from = 1, to = 2, count = 2.5}", "a whole count"),
+    ("data = {alpha = 1}\n[sweep]\nrate = {from = 1, to = 2, count = 1}", "count is how many"),
+    ("rate = 1\n[sweep]\nalpha = ['inf', 1]", "or inf, got 'inf', a text: write it without quotes"),
     ("data = {alpha = 1}\n[sweep]\nrate = {from = 1, to = 2, count = 2, step = 1}", "has from, to"),
     ("rate = 1\n[sweep]\ndecay = [1, 2]", "`alpha` is missing"),
     ("data = {alpha = 1}\n[sweep]\nrate = []", "`rate` must have at least one value, got []"),

@@ -72,9 +72,18 @@ def number(
         zero, infinite = "0 or " if or_zero else "", " or inf" if or_infinite else ""
         raise ValueError(
             f"`{name}` must be {zero}a number from {low:g} to {high:g}{infinite}{or_else}, "
-            f"got {shown(value)}"
+            f"got {shown(value)}{_quoted(value)}"
         )
     return float(value)
+
+
+def _quoted(value: Any) -> str:
+    """Say of a text that would be a number what keeps it from being one."""
+    try:
+        number = math.nan if not isinstance(value, str) else float(value)
+    except ValueError:
+        number = math.nan
+    return "" if math.isnan(number) else ", a text: write it without quotes"
 
 
 def count(name: str, value: Any, low: int, high: int) -> int:

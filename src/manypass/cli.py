@@ -74,6 +74,10 @@ class Parser(argparse.ArgumentParser):
             message += as_flags(re.sub(r"'(\w+)'", r"`\1`", asked), flags)
         fail(message)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write help; argparse says nothing of a disk that is full."""
+        print(message, end="", file=file or sys.stderr, flush=True)
+
     def _flags(self) -> set[str]:
         """Return the names of all flags of all commands."""
         choices = [action.choices for action in self._actions]

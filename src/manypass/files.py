@@ -55,7 +55,7 @@ def folder(argument: str, path: Any) -> Path:
     """Make a folder if it is not there yet."""
     from manypass import checks
 
-    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path) or not str(path).strip():
         raise ValueError(f"`{argument}` must be the name of a folder, got {checks.shown(path)}")
     made, name = Path(path), checks.shown(str(path), 300)
     try:

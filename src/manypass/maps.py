@@ -217,9 +217,7 @@ def legend_above(ax: Axes, columns: int, order: Any = None, pad: float = 4.0) ->
     made.borderaxespad = pad / float(made.get_texts()[0].get_fontsize())
 
 
-def _values(
-    result: Any, variable: str, *sizes: int, named: tuple[Any, ...] = ()
-) -> xr.DataArray:
+def _values(result: Any, variable: str, *sizes: int, named: tuple[Any, ...] = ()) -> xr.DataArray:
     """Return a variable without dimensions of one value, unless they are named or needed."""
     if not isinstance(result, xr.Dataset) or "error" not in result:
         raise ValueError("`result` must be a dataset from sweep()")

@@ -87,6 +87,38 @@ def check_distinct(argument: str, labels: Iterable[Any]) -> None:
             raise ValueError(f"`{argument}` has two columns {label!r}")
 
 
+def check_single(argument: str, table: Any, drop: Sequence[str] = (), label: str = "") -> None:
+    """Refuse entries that hold several values, lists or arrays, in columns that are not dropped."""
+    if is_frame(table):
+        check_distinct(argument, table.columns)
+        for name in table.columns:
+            if str(name) not in drop:
+                check_single(argument, table[name], label=f" in column {str(name)!r}")
+        return
+    if not (label or argument.startswith("y")) or table is None or is_sparse(table):
+        return  # tables without names are of numbers
+    values = checks.array(argument, table)
+    for row, v in enumerate(values if values.dtype.kind == "O" and values.ndim == 1 else ()):
+        if np.iterable(v) and not isinstance(v, str | bytes):
+            remedy = "" if argument.startswith("y") else ": make columns of it, or `drop` it"
+            raise RowError(
+                argument,
+                row,
+                f"`{argument}` must have one number or text in each cell, got {checks.shown(v)}"
+                f"{label}, {{row}}{remedy}",
+            )
+
+
+def check_names(table: Any, names: Names) -> None:
+    """Refuse names of a frame that are not its own."""
+    held = tuple(map(str, table.columns)) if is_frame(table) else names
+    if names is not None and names != held:
+        raise ValueError(
+            f"`names` are for tables without any, and `X` is a frame that has "
+            f"{', '.join(held or ()):.200}: leave `names` out, or rename its columns"
+        )
+
+
 def check_without_target(table: Any, given: Any, values: Any, drop: Sequence[str]) -> None:
     """Refuse a frame that still has the column which is the target: it would be learned from."""
     name = getattr(given, "name", None)
@@ -159,6 +191,13 @@ def targets(argument: str, values: Any, label: str | None) -> Array:
             what = "it is missing (nan) in {row}: drop the row"
         raise RowError(
             argument, row, f"`{argument}`{where} must be {_allowed(out[row])}, but {what}"
+        )
+    largest = np.abs(out).max(initial=0.0)
+    if 0 < largest < SMALLEST:
+        where = f" (column {label})" if label else ""
+        raise ValueError(
+            f"`{argument}`{where} must have numbers above {SMALLEST:g} in size, or zeros alone, "
+            f"but the largest is {largest:g}: take another unit"
         )
     out.setflags(write=False)
     return out
@@ -307,7 +346,8 @@ def _describe(table: Any) -> str:
 def _odd(entries: Any) -> int:
     """Where the first entry is that is no number: rather '?' than '0.8', which it made a text."""
     texts = [i for i, v in enumerate(entries) if not is_number(v) and not missing(v)]
-    return next((i for i in texts if not reads_as_number(entries[i])), texts[0] if texts else 0)
+    odd = (i for i in texts if not reads_as_number(entries[i]) or nearly(entries[i]))
+    return next(odd, texts[0] if texts else 0)
 
 
 def nearly(value: Any) -> str:
@@ -324,6 +364,8 @@ def nearly(value: Any) -> str:
         if "_" in text:
             return f"an underscore is no part of a number: write {plain}"
         return f"its digits are not 0 to 9: write {plain}"
+    if held is not None and np.isinf(held) and any(map(str.isdigit, text)):
+        return "it is larger than any number of a table: take another unit, or drop the row"
     if text.endswith("%") and reads_as_number(text[:-1]):
         return f"a percentage is a text: write {text[:-1].strip()}, without %"
     for sign in "\N{MINUS SIGN}\N{EN DASH}\N{EM DASH}":

@@ -117,6 +117,10 @@ class Dataset:
         if self.target in drop:
             raise ValueError(f"`drop` names the target, {self.target!r}")
         label = self.target and repr(self.target)
+        columns.check_names(self.X, self.names)
+        for argument in ("X", "X_test", "y", "y_test"):
+            place = f" in column {label}" if label and argument.startswith("y") else ""
+            columns.check_single(argument, getattr(self, argument), drop, place)
         if (self.X_test is None) != (self.y_test is None):
             given, missing = ("X_test", "y_test")[:: 1 if self.y_test is None else -1]
             raise ValueError(f"`{given}` is given without `{missing}`")

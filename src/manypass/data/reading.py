@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import gzip
 import os
 import re
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +63,8 @@ def read_dataset(
     task, standardize, intercept, drop, drop_constant, one_hot, positive
         As for `Dataset`.
     sep : str, optional
-        What separates the entries of a line: one character, 'tab', or '\s+' for any space; by
-        default a comma, or a tab in TSV.
+        What separates the entries of a line: one ASCII character, 'tab', or '\s+' for any space;
+        by default a comma, or a tab in TSV.
     encoding : str, optional
         Of text files, such as 'latin-1'; by default UTF-8.
     decimal : {".", ","}, optional
@@ -127,7 +129,7 @@ def line_of(file: Path, row: int, target: str, style: Style) -> int:
     """
     options = _text_options(file, target, style)
     spaces = options["sep"] == r"\s+"
-    with _opened(file, options["encoding"]) as text:
+    with _opened(file, options["encoding"]) as text, _cells_of_any_length():
         for _ in range(options["skiprows"]):
             next(text)
         entries = csv.reader(text, delimiter=" " if spaces else options["sep"])
@@ -138,6 +140,16 @@ def line_of(file: Path, row: int, target: str, style: Style) -> int:
             if rows > row:
                 break
     return begun + int(options["skiprows"])
+
+
+@contextlib.contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """Let csv read cells as long as pandas has read them."""
+    usual = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _opened(file: Path, encoding: str) -> Any:
@@ -316,12 +328,15 @@ def _text_options(file: Path, target: str, style: Style) -> dict[str, Any]:
     alone = isinstance(found, str) and found.isascii() and (len(found) == 1 or found == r"\s+")
     if not alone:
         odd = checks.shown(sep)
-        raise _OptionError(rf"`sep` must be one character, 'tab' or '\s+', got {odd}")
+        raise _OptionError(rf"`sep` must be one ASCII character, 'tab' or '\s+', got {odd}")
     try:
         name = codecs.lookup("utf-8" if encoding is None else encoding).name
+        " ".encode(name)  # Python knows some that are none of texts, such as hex
     except (LookupError, TypeError, ValueError):  # a text with a zero among them
         odd = checks.shown(encoding)
-        raise _OptionError(f"`encoding` must be one that Python knows, got {odd}") from None
+        raise _OptionError(
+            f"`encoding` must be one of texts that Python knows, got {odd}"
+        ) from None
     if decimal is not None and (not isinstance(decimal, str) or decimal not in DECIMALS):
         raise _OptionError(f"`decimal` must be '.' or ',', got {checks.shown(decimal)}")
     options: dict[str, Any] = {"encoding": name, "decimal": decimal or "."}

@@ -23,6 +23,12 @@ def given_examples(data: Dataset, dtype: Any) -> Examples:
 def table(X: Any, dtype: Any) -> Any:
     """Return a dense table that begins with a cache line."""
     out = aligned(X.shape[0] * X.shape[1], np.dtype(dtype)).reshape(X.shape)
+    largest, most = float(abs(X).max()), float(np.finfo(dtype).max)
+    if largest > most:
+        raise ValueError(
+            f"`precision` {np.dtype(dtype)} holds numbers up to {most:.2g}, but the data "
+            f"have {largest:.2g}: take precision='float64', or another unit"
+        )
     out[:] = X.toarray() if is_sparse(X) else X
     return out
 
@@ -39,11 +45,15 @@ class GivenSample(Sample):
         out: Measured = {"Q": np.einsum("tj,tj->t", J, J)}
         sets = [("F2", "Et", self.examples.X, self.examples.targets)]
         sets += [("F2_test", "Eg", *self.test)] if self.test else []
-        for square, error, X, targets in sets:
+        with np.errstate(over="ignore", invalid="ignore"):
+            seen = [X @ J.T.astype(X.dtype) for _, _, X, _ in sets]
+        for x in seen:  # what the precision in use cannot hold has diverged
+            lost = lost | ~np.isfinite(x).all(axis=0)
+        for (square, error, _, targets), x in zip(sets, seen, strict=True):
             out[square], out[error] = kernels.measure(
                 self.force,
                 tuple(self.problem.rule.parameters.values()),
-                X @ J.T.astype(X.dtype),
+                x,
                 targets,
                 classify,
             )

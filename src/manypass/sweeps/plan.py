@@ -151,6 +151,11 @@ def _values(name: str, entry: Any) -> list[Any]:
             f"`{name}` needs finite numbers from and to, and a whole count up to {MOST_TIMES}: "
             f"{checks.shown(entry, 200)}"
         )
+    if count == 1 and first != last:
+        raise ValueError(
+            f"`{name}` asks for one value alone, and names two: count is how many there are, both "
+            f"ends among them: {checks.shown(entry, 200)}"
+        )
     if scale == "log" and min(first, last) <= 0:
         raise ValueError(f"`{name}` needs from and to above 0 on a log scale: {entry!r}")
     space: Any = np.geomspace if scale == "log" else np.linspace

@@ -26,6 +26,7 @@ CHECKS = [
 PROBLEM = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.0, decay=0.8)
 
 
+@pytest.mark.physics
 def test_in_the_simulator():
     """All checks of the program at once: runners would each start it for their share of them."""
     command = [sys.executable, "-W", "error", str(PROGRAM)]

@@ -382,6 +382,7 @@ def test_what_was_reached_is_kept_when_more_does_not_fit():
     assert found.attrs["samples"] == 32_000  # all populations of a round, though it was hopeless
 
 
+@pytest.mark.physics
 def test_a_hopeless_round_ends_early_and_one_that_just_misses_goes_on(monkeypatch):
     from manypass.cavity import accuracy
 

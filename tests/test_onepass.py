@@ -45,6 +45,7 @@ def test_moments_of_forces_that_jump_and_bend_are_closed_forms(R, Q):
     assert p * R + m * Q == pytest.approx(-Q * (wrong - rho * angle), abs=1e-10)
 
 
+@pytest.mark.physics
 def test_a_force_that_knows_numbers_only():
     def clipped(x, target):
         if abs(target - x) > 0.5:

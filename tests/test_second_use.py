@@ -628,6 +628,7 @@ def test_a_force_has_the_values_around_it_that_hold_when_it_is_used(monkeypatch)
         assert found == [R(same, of_networks), *[R(same, of_theory)] * 3]
 
 
+@pytest.mark.physics
 def test_a_force_by_numpys_where_is_one_that_jumps():
     def hinge(x, y):
         return np.where(y * x < 0.5, y, 0.0)

@@ -104,3 +104,11 @@ def test_small_populations_do_not_die_out():
         error = Q[:, i].std(ddof=1) / np.sqrt(24)
         assert error < 0.008 * right[1]
         assert abs(Q[:, i].mean() - value) < 3 * error
+
+
+def test_forces_that_grow_are_not_copied():
+    """With copies of its largest forces this one diverged, which it does not."""
+    problem = mp.Problem(mp.Teacher(alpha=0.5), mp.Adatron(kappa=1.0), rate=2.0, decay=0.4)
+    found = mp.solve(problem, [10.0, 12.0], mp.DMFT(dt=1.0, samples=8_000, seed=0))
+    np.testing.assert_allclose(found.Et, 0.031, atol=0.01)
+    np.testing.assert_allclose(found.Eg, 0.339, atol=0.01)

@@ -12,6 +12,7 @@ import numpy as np
 
 from manypass import schedules
 from manypass.cavity.settling import fastest
+from manypass.cavity.smooth import jumps
 from manypass.checks import Array
 from manypass.ensemble import Measured
 from manypass.orders import steps_by
@@ -154,5 +155,7 @@ def make_plan(
     in_turn = grid.longest if order == "fixed" else 0
     units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
     by_chance = order == "replacement" and problem.mode == "online" and not problem.batch_share
-    copies = by_chance and not problem.layered
+    # A continuous force grows with |x|: copies of its few largest make a population diverge.
+    jump = jumps(problem.rule, problem.data.task)
+    copies = by_chance and not problem.layered and jump
     return Plan(t, grid, clock, tuple(names), finish, widest, in_turn, units, copies)

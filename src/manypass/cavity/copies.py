@@ -20,6 +20,7 @@ from manypass.compiling import FAST, njit
 NEAR = 0.3  # how far x may move before it is looked at again, in units of √Q
 OTHERS = 0.3  # what all examples matter, in units of ⟨I²⟩: no share is beyond 1/√OTHERS
 WORTH = 2.0  # how many times less variance is worth to copy
+RARE = 0.05  # ⟨I²⟩ above which enough examples have a force, and copies unsettle a population
 EVERY = 4  # double steps between looks
 
 
@@ -45,7 +46,7 @@ def drawn(runs: Any, parts: Any, rng: Any) -> tuple[Any, Any] | None:
         x, variance = run.student.x, NEAR**2 * run.Q + 1e-300
         square[part] += near(x, target[part], variance, *student.rule)
     mean = float(share @ square) / size
-    if not 0 < mean < np.inf:
+    if not 0 < mean < RARE:
         return None
     matters = np.sqrt(square + OTHERS * mean)
     copies = share * matters / (share @ matters / size)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from manypass import memory, results, schedules
+from manypass import memory, results
 from manypass.cavity.dmft import SPLIT, sample, summary
 from manypass.cavity.modes import few
-from manypass.cavity.plan import Plan, make_plan
-from manypass.cavity.settling import fastest, warn_of
+from manypass.cavity.plan import Plan, coarsest, make_plan
+from manypass.cavity.settling import warn_of
 from manypass.cavity.smooth import jumps
 from manypass.checks import Array
 from manypass.ensemble import DivergedError, Measured, Progress, cores, in_order, shown
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from manypass.cavity.method import DMFT
 
 SAMPLES = 40_000  # unless told
-COARSE = 0.6  # first step that is tried, in units of the fastest relaxation time
-OFTEN = 0.2  # and the most that x changes by an example's own instants in it, v/α
-TWICE = 1 / 3  # and of instants of an example in it, where forces jump
-LARGEST = 2.5  # step that can be asked for, in units of that one
+LARGEST = 2.5  # step that can be asked for, in units of the first one that is tried
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
 ROUNDS = 6  # of choosing step and samples
@@ -36,7 +33,7 @@ MORE, NEARLY = 24, 1.2  # and how many there may be if after all it is but so ma
 OVER = 0.8  # the largest of many errors, of so few, is too large
 LOST = 0.03  # an error beyond which errors are not to be trusted
 FEWEST, MOST_POINTS = 1 << 10, 1 << 18  # of averages that drive one-pass learning
-FIRST = 2000  # examples of each population at first, if an accuracy is to be reached
+FIRST = 4000  # examples of each population at first, if an accuracy is to be reached
 
 
 def ensemble(
@@ -222,18 +219,13 @@ def one_pass(
 
 def step_of(method: DMFT, problem: Problem) -> float:
     """Return the step that is tried first, or that was asked for."""
-    coarse = COARSE / fastest(problem) / (1 + jumps(problem.rule, problem.data.task))
     if problem.batch_share:  # one step is one batch
         if method.dt is not None:
             raise ValueError(
                 f"`dt` is one batch where `batch_share` > 0, got {method.dt:g}: leave it out"
             )
         return problem.batch_share * problem.teacher.alpha
-    if problem.mode == "online":  # few are learned twice in a step
-        v = schedules.largest(problem.rate)
-        coarse = min(coarse, OFTEN * problem.data.alpha / v) if v else coarse
-        if jumps(problem.rule, problem.data.task):  # by a force that need not be small with v
-            coarse = min(coarse, TWICE * problem.data.alpha)
+    coarse = coarsest(problem)
     return min(method.dt, LARGEST * coarse) if method.dt else coarse
 
 

@@ -212,7 +212,7 @@ class DMFT:
         if reason:
             raise ValueError(reason)
         step = step_of(self, problem) / (1 if self.dt else 2)
-        plan = make_plan(problem, np.array([time]), CURVES, dict, step)
+        plan = make_plan(problem, np.array([time]), ("R", "Q"), dict, step)
         size = max(count, plan.least)
         threads_of(self, problem, plan, size)
         rule = compiled_rule(problem.rule)

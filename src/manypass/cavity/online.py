@@ -23,6 +23,7 @@ from manypass.cavity.instants import no_events
 from manypass.cavity.looked import Looked
 from manypass.cavity.modes import Modes
 from manypass.cavity.past import Normals, Past
+from manypass.cavity.settling import unchanging
 from manypass.cavity.weights import Weights
 from manypass.checks import Array
 from manypass.ensemble import Measured
@@ -151,7 +152,8 @@ class Online:
 
     def at(self, t: Array, scale: Any) -> Measured:
         """Return curves at the times; C and G if they were kept; inf where they have diverged."""
-        table = at(t, scale, np.array(self.curves), [*self.ends, self.origin])
+        per = self.past.per if unchanging(self.problem) else math.inf
+        table = at(t, scale, np.array(self.curves), [*self.ends, self.origin], per)
         out = self._named(table)
         if self.keep.size:
             lost = np.isinf(table[:, 1])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from manypass import schedules
-from manypass.cavity.settling import fastest
+from manypass.cavity.settling import by_chance, fastest, unchanging
 from manypass.cavity.smooth import jumps
 from manypass.checks import Array
 from manypass.ensemble import Measured
@@ -20,13 +20,18 @@ from manypass.problem import Problem
 
 FEWEST = 16  # steps, so that the grid of twice the step can still be interpolated
 IN_EPOCH = 8  # steps in an epoch, for the same reason
-START = 3.0  # until when steps are shorter, in units of the fastest relaxation time
+COARSE = 0.85  # first step that is tried, in units of the fastest relaxation time
+OFTEN = 0.2  # and the most that x changes by an example's own instants in it, v/α
+TWICE = 1 / 3  # and of instants of an example in it, where forces jump
+START = 12.0  # until when steps are shorter, in units of the fastest relaxation time
 MOST_STEPS = 20_000
 LEAST = 5  # examples per cell of the past
 IN_TURN = 40  # examples that are learned in a step, where it matters who they are
 # A cell is at most this fraction of its age; on the coarser grid half of it. In epochs the
 # correlation of pushes has kinks and steps at whole epochs, just where they matter.
 # With correlated inputs z and e of a cell are given up apart, which errs in a lower order.
+# Smaller steps have narrower cells: both err in second order. Not beyond `NARROW`.
+NARROW = 40.0
 WIDEST = {
     "replacement": 8.0,
     "reshuffled": 40.0,
@@ -122,6 +127,18 @@ class Plan:
         return max(LEAST * self.units * self.cells, IN_TURN * self.in_turn)
 
 
+def coarsest(problem: Problem) -> float:
+    """Return the largest step that is worth a try."""
+    jump = jumps(problem.rule, problem.data.task)
+    coarse = COARSE / fastest(problem) / (1 + jump)
+    if problem.mode == "online":  # few are learned twice in a step
+        v = schedules.largest(problem.rate)
+        coarse = min(coarse, OFTEN * problem.data.alpha / v) if v else coarse
+        if jump:  # by a force that need not be small with v
+            coarse = min(coarse, TWICE * problem.data.alpha)
+    return coarse
+
+
 def make_plan(
     problem: Problem, t: Array, names: Any, finish: Callable[[Measured], Measured], dt: float
 ) -> Plan:
@@ -143,19 +160,22 @@ def make_plan(
             f"time steps of {dt:.3g}{why} up to t = {end:g}, more than {MOST_STEPS}: take earlier "
             f"`times`, or a `dt` that is larger (up to 2.5 times what is chosen without one)"
         )
+    widest = WIDEST["batches" if problem.batch_share else order]
+    if not problem.teacher.isotropic:
+        widest = max(widest, WIDEST["correlated"])
+    widest = max(widest, min(widest * coarsest(problem) / dt, NARROW))
     if problem.batch_share:
         grid = batches(problem, end)
     elif shuffled:
         grid = epochs(clock, dt, alpha, end, keep, breaks)
     else:
-        grid = Grid(clock.times(dt, np.concatenate([keep, breaks, [end]])), keep)
-    widest = WIDEST["batches" if problem.batch_share else order]
-    if not problem.teacher.isotropic:
-        widest = max(widest, WIDEST["correlated"])
+        # What is measured is averaged over times around the last one, too.
+        mean = unchanging(problem) and not {"F2", "Et"}.isdisjoint(names)
+        last = end * (1 + 1 / (2 * widest)) if mean else end
+        grid = Grid(clock.times(dt, np.concatenate([keep, breaks, [end, last]])), keep)
     in_turn = grid.longest if order == "fixed" else 0
     units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
-    by_chance = order == "replacement" and problem.mode == "online" and not problem.batch_share
     # A continuous force grows with |x|: copies of its few largest make a population diverge.
     jump = jumps(problem.rule, problem.data.task)
-    copies = by_chance and not problem.layered and jump
+    copies = by_chance(problem) and not problem.layered and jump
     return Plan(t, grid, clock, tuple(names), finish, widest, in_turn, units, copies)

@@ -74,6 +74,17 @@ def with_layers(problem: Problem, found: Measured) -> Measured:
     return found
 
 
+def by_chance(problem: Problem) -> bool:
+    """Whether examples are learned at any time, whenever they were learned before."""
+    one = problem.sequence == "replacement" and not problem.batch_share
+    return one and problem.mode == "online"
+
+
+def unchanging(problem: Problem) -> bool:
+    """Whether the law of learning is the same at all times: then curves age as they grow old."""
+    return by_chance(problem) and not problem.scheduled
+
+
 def fastest(problem: Problem) -> float:
     """Rate of the fastest relaxation, by the largest eigenvalue that the examples can have."""
     if problem.layered:

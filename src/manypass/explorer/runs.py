@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from manypass import verbs
-from manypass.cavity.accuracy import COARSE
+from manypass.cavity.plan import COARSE
 from manypass.cavity.activations import activations as seen_activations
 from manypass.cavity.method import DMFT
 from manypass.cavity.settling import NotSettledError, fastest

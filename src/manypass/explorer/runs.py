@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 
 from manypass import verbs
-from manypass.cavity.plan import COARSE
 from manypass.cavity.activations import activations as seen_activations
 from manypass.cavity.method import DMFT
+from manypass.cavity.plan import COARSE
 from manypass.cavity.settling import NotSettledError, fastest
 from manypass.exact.method import Exact
 from manypass.explorer.answers import (

@@ -1,6 +1,7 @@
 """The mean-field solver: against the exact theory where there is one, and what it refuses."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,8 @@ import pytest
 import manypass as mp
 from manypass.cavity.dmft import SPLIT, summary
 from manypass.cavity.moments import averaged
-from manypass.cavity.plan import Clock, Grid, Plan
-from manypass.cavity.population import lead
+from manypass.cavity.plan import Clock, Grid, Plan, coarsest, make_plan
+from manypass.cavity.population import even_examples, lead, lead_parts
 from manypass.cavity.smooth import objection
 from manypass.simulation.kernels import compiled_rule
 
@@ -119,6 +120,42 @@ def test_second_order_in_the_step(mode):
         print(f"{mode} {name}: slope {slope:.2f}, largest error {error:.5f}")
         assert slope > 1.8, name
         assert error < 0.02
+
+
+def step_errors(problem, finer, seeds, size):
+    """Squared change from twice the step, of R, Q, F2 and E_t over their largest values."""
+    times, names = np.array([0.25, 0.5, 1.0, 2.0, 4.0]), ("R", "Q", "F2", "Et")
+    plan = make_plan(problem, times, names, dict, coarsest(problem) / finer)
+    rule, both, found = compiled_rule(problem.rule), 2 * [slice(None)], []
+    for seed in range(seeds):
+        rng = np.random.default_rng([seed, int(8 * finer)])
+        examples = even_examples(problem.teacher, size, rng)
+        plain = replace(plan, copies=False)
+        runs = lead_parts(problem, rule, examples, both, plain, rng)
+        fine, coarse = (run.at(times, plan.clock.w) for run in runs)
+        found.append([(fine[n] - coarse[n]) / fine[n].max() for n in names])
+    chance = np.var(found, axis=0, ddof=1) / seeds  # which is no error of the step
+    return np.mean(np.mean(found, axis=0) ** 2 - chance)
+
+
+@pytest.mark.physics
+def test_second_order_where_forces_jump():
+    """From twice the step that is tried first to half of it, in populations without bias."""
+    sign = mp.Rule(lambda x, y: 1.0 * (y > x) - 1.0 * (y < x))
+    noisy = mp.Teacher(alpha=1.0, task="regression", noise=0.3)
+    problems = [
+        mp.Problem(mp.Teacher(alpha=1.5), mp.Perceptron(), rate=1.0, decay=0.5),
+        mp.Problem(mp.Teacher(alpha=1.5), mp.Perceptron(kappa=0.5), rate=2.0, decay=0.5),
+        mp.Problem(noisy, sign, rate=0.5, decay=0.2),
+        mp.Problem(mp.Teacher(alpha=0.6, task="regression"), sign, rate=1.0, decay=0.5),
+    ]
+    large, small = (
+        np.mean([step_errors(problem, *how) for problem in problems])
+        for how in ((0.5, 6, 32_000), (2.0, 6, 96_000))
+    )
+    slope = np.log(large / small) / 2 / np.log(4)
+    print(f"step errors {np.sqrt(large):.5f}, {np.sqrt(max(small, 0)):.5f}, slope {slope:.2f}")
+    assert slope > 1.8
 
 
 @pytest.mark.parametrize("rule", [mp.Adaline(), mp.Adatron(kappa=1.0), mp.Perceptron()], ids=repr)
@@ -307,7 +344,7 @@ def test_what_cannot_be_computed_is_refused_with_the_number():
         ValueError, match=r"50000 time steps of 0.001 up to .* take earlier `times`"
     ):
         mp.solve(ADATRON, [50.0], mp.DMFT(dt=1e-3))
-    with pytest.raises(ValueError, match=r"`samples` = 1000 is too few for 1\d\d time steps"):
+    with pytest.raises(ValueError, match=r"`samples` = 1000 is too few for 2\d\d time steps"):
         mp.solve(ADATRON, [1.0], mp.DMFT(dt=0.01, samples=1000))
     with pytest.raises(ValueError, match=r"needs .* GB of memory and 0.01 GB are allowed"):
         mp.solve(ADATRON, [8.0], mp.DMFT(dt=0.1, samples=10**6, memory=0.01))

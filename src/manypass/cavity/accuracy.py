@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from manypass.cavity.method import DMFT
 
 SAMPLES = 40_000  # unless told
+ROUGH = 0.002  # accuracy for which the first step is small enough
 LARGEST = 2.5  # step that can be asked for, in units of the first one that is tried
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
 ROUNDS = 6  # of choosing step and samples
-LOOK, HOPELESS = 4, 1.5  # populations after which an error so many times too large ends a round
+LOOK, HOPELESS = 4, 1.2  # populations after which an error so many times too large ends a round
 MORE, NEARLY = 24, 1.2  # and how many there may be if after all it is but so many times too large
 OVER = 0.8  # the largest of many errors, of so few, is too large
 LOST = 0.03  # an error beyond which errors are not to be trusted
@@ -49,6 +50,7 @@ def ensemble(
     dt, samples = step_of(method, problem), method.samples or SAMPLES
     jump = jumps(problem.rule, problem.data.task)  # then the order of the step is not quite 2
     if rtol is not None:
+        dt *= min(math.sqrt(rtol / ROUGH), 1.0)
         first = make_plan(problem, t, names, finish, dt)
         samples = POPULATIONS * max(FIRST * first.units, first.least)
     found: Measured = {}

@@ -131,7 +131,7 @@ def step_errors(problem, finer, seeds, size):
         rng = np.random.default_rng([seed, int(8 * finer)])
         examples = even_examples(problem.teacher, size, rng)
         plain = replace(plan, copies=False)
-        runs = lead_parts(problem, rule, examples, both, plain, rng)
+        runs = lead_parts(problem, rule, examples, both, plain.fitted(size), rng)
         fine, coarse = (run.at(times, plan.clock.w) for run in runs)
         found.append([(fine[n] - coarse[n]) / fine[n].max() for n in names])
     chance = np.var(found, axis=0, ddof=1) / seeds  # which is no error of the step
@@ -416,7 +416,7 @@ def test_what_was_reached_is_kept_when_more_does_not_fit():
     with pytest.warns(UserWarning, match="`rtol` = 0.002 is not reached"):
         found = mp.solve(ADATRON, [1.0], mp.DMFT(rtol=0.002, memory=0.005))
     assert 0.3 < float(found.R[0]) < 0.5
-    assert found.attrs["samples"] == 32_000  # all populations of a round, though it was hopeless
+    assert found.attrs["samples"] == 64_000  # all populations of a round, though it was hopeless
 
 
 @pytest.mark.physics

@@ -72,7 +72,7 @@ def test_a_rate_of_nothing_learns_nothing(order):
     assert not found.Q_se.any()
     assert np.all(found.F2 == 1)
     late, early = (  # it begins when it begins
-        mp.solve(problem.replace(rate=rate), [t], mp.DMFT(samples=12_000)).isel(t=0)
+        mp.solve(problem.replace(rate=rate), [t], mp.DMFT(samples=13_000)).isel(t=0)
         for rate, t in (("steps:0:0:1.2:1", 2.4), (1.0, 1.2))
     )
     for name in ("R", "Q", "F2"):

@@ -12,7 +12,7 @@ import xarray as xr
 from manypass import memory, results
 from manypass.cavity.dmft import SPLIT, sample, summary
 from manypass.cavity.modes import few
-from manypass.cavity.plan import Plan, coarsest, make_plan
+from manypass.cavity.plan import LARGEST, Plan, coarsest, make_plan
 from manypass.cavity.settling import warn_of
 from manypass.cavity.smooth import jumps
 from manypass.checks import Array
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SAMPLES = 40_000  # unless told
 ROUGH = 0.002  # accuracy for which the first step is small enough
-LARGEST = 2.5  # step that can be asked for, in units of the first one that is tried
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
 POPULATIONS = 16  # independent ones: their scatter is the sampling error
 ROUNDS = 6  # of choosing step and samples
@@ -153,6 +152,7 @@ def populations(
             f"`samples` = {samples} is too few for {plan.grid.t.size - 1} time steps: at least "
             f"{plan.least * POPULATIONS}{'' if problem.batch_share else ', or a larger `dt`'}"
         )
+    plan = plan.fitted(size)
     rule: Any = Net.of(problem) if problem.layered else compiled_rule(problem.rule)
     threads, dt = threads_of(method, problem, plan, size), float(np.diff(plan.grid.t).max())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -24,14 +24,15 @@ COARSE = 0.85  # first step that is tried, in units of the fastest relaxation ti
 OFTEN = 0.2  # and the most that x changes by an example's own instants in it, v/α
 TWICE = 1 / 3  # and of instants of an example in it, where forces jump
 START = 12.0  # until when steps are shorter, in units of the fastest relaxation time
+LARGEST = 1.8  # step that can be asked for, in units of the first one that is tried
 MOST_STEPS = 20_000
 LEAST = 5  # examples per cell of the past
 IN_TURN = 40  # examples that are learned in a step, where it matters who they are
 # A cell is at most this fraction of its age; on the coarser grid half of it. In epochs the
 # correlation of pushes has kinks and steps at whole epochs, just where they matter.
 # With correlated inputs z and e of a cell are given up apart, which errs in a lower order.
-# Smaller steps have narrower cells: both err in second order. Not beyond `NARROW`.
-NARROW = 40.0
+# Smaller steps have narrower cells: both err in second order.
+NARROW = 40.0  # but no narrower than this
 WIDEST = {
     "replacement": 8.0,
     "reshuffled": 40.0,
@@ -111,6 +112,7 @@ class Plan:
     names: tuple[str, ...]
     finish: Callable[[Measured], Measured]
     widest: float
+    finer: float = 1.0  # how many times narrower cells may be, for large populations
     in_turn: int = 0  # steps in an epoch of a fixed order
     units: int = 1  # normals in a cell of the past
     copies: bool = False  # of examples near a force, where forces are rare
@@ -125,6 +127,11 @@ class Plan:
     def least(self) -> int:
         """Examples without which a population says nothing: some for each cell of the past."""
         return max(LEAST * self.units * self.cells, IN_TURN * self.in_turn)
+
+    def fitted(self, size: int) -> Plan:
+        """Cells as narrow as the step asks for and a population of some size allows."""
+        finer = max(min(self.finer, size / self.least), 1.0)
+        return replace(self, widest=finer * self.widest, finer=1.0)
 
 
 def coarsest(problem: Problem) -> float:
@@ -158,12 +165,11 @@ def make_plan(
         raise ValueError(
             f"at `alpha` = {alpha:g}, `rate` = {schedules.plain(problem.rate)} there are {count} "
             f"time steps of {dt:.3g}{why} up to t = {end:g}, more than {MOST_STEPS}: take earlier "
-            f"`times`, or a `dt` that is larger (up to 2.5 times what is chosen without one)"
+            f"`times`, or a larger `dt` (up to {LARGEST:g} times what is chosen without one)"
         )
     widest = WIDEST["batches" if problem.batch_share else order]
     if not problem.teacher.isotropic:
         widest = max(widest, WIDEST["correlated"])
-    widest = max(widest, min(widest * coarsest(problem) / dt, NARROW))
     if problem.batch_share:
         grid = batches(problem, end)
     elif shuffled:
@@ -171,11 +177,12 @@ def make_plan(
     else:
         # What is measured is averaged over times around the last one, too.
         mean = unchanging(problem) and not {"F2", "Et"}.isdisjoint(names)
-        last = end * (1 + 1 / (2 * widest)) if mean else end
+        last = end * (1 + 1 / (2 * widest)) if mean else end  # of the coarser grid
         grid = Grid(clock.times(dt, np.concatenate([keep, breaks, [end, last]])), keep)
     in_turn = grid.longest if order == "fixed" else 0
     units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
     # A continuous force grows with |x|: copies of its few largest make a population diverge.
     jump = jumps(problem.rule, problem.data.task)
     copies = by_chance(problem) and not problem.layered and jump
-    return Plan(t, grid, clock, tuple(names), finish, widest, in_turn, units, copies)
+    finer = max(min(coarsest(problem) / dt, NARROW / widest), 1.0)
+    return Plan(t, grid, clock, tuple(names), finish, widest, finer, in_turn, units, copies)

@@ -1,6 +1,8 @@
 """Steady states from stationary functions: against exact theory, simulations, and each other."""
 
 import json
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -249,3 +251,29 @@ def test_the_explorer_shows_that_nothing_is_learned():
     assert set(runs.sweep(view, lambda word: None)[0]["steady"]["Eg"]) == {0.5}
     with pytest.raises(ValueError, match="nothing is learned"):
         runs.activations(view, lambda word: None)
+
+
+@pytest.mark.endurance
+def test_a_steady_state_can_be_interrupted_while_it_is_looked_for():
+    """Compiled code that met the signal turned it into a SystemError, or went on."""
+    script = """if True:
+        import os, signal, threading, time
+        import manypass as mp
+        from manypass.cavity import settle
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # behind & it would be ignored
+        measured, sent = settle.Box.measure, []
+        def measure(*arguments):
+            if not sent:
+                sent.append(time.perf_counter())
+                threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            return measured(*arguments)
+        settle.Box.measure = measure
+        data = mp.Teacher(alpha=1.2)
+        problem = mp.Problem(data, mp.Logistic(), rate=1.0, decay=1e-4)
+        try:
+            mp.steady_state(problem, mp.DMFT(rtol=0.1))
+        except KeyboardInterrupt:
+            print("interrupted" if time.perf_counter() - sent[0] < 5 else "too late")
+    """
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ran.stdout.strip(), ran.stderr) == ("interrupted", "")

@@ -96,6 +96,16 @@ def _enter(stop: threading.Event) -> None:
     _thread.stop = stop
 
 
+class StoppedError(Exception):
+    """The result is no longer wanted."""
+
+
+def go_on() -> None:
+    """Raise `StoppedError` if the work of this thread is no longer wanted."""
+    if stopping():
+        raise StoppedError
+
+
 def stopping() -> bool:
     """Whether the work of this thread is no longer wanted: long loops look now and then."""
     stop: threading.Event | None = getattr(_thread, "stop", None)
@@ -126,6 +136,11 @@ def in_order(
             stop.set()
             for future in waiting:
                 future.cancel()
+
+
+def apart(work: Callable[[], Any]) -> Any:
+    """Return work(), done by another thread: compiled code cannot be interrupted, waiting can."""
+    return next(in_order(lambda _: work(), range(1), 1))
 
 
 def shown(

@@ -25,7 +25,7 @@ STEP_LEFT = 1.25
 # this share of (cells of the past)/(examples), and halves do not show it all.
 OVERFIT = 0.1
 FAR = 15.0  # and more where the correction is large, in units of its share in the curve
-TWO_TIME = ("C", "G")
+TWO_TIME, POSITIVE = ("C", "G"), ("Q", "F2", "Et")
 BIAS_LEFT = 0.25  # of a bias that was taken out: halves have twice of it but for higher orders
 
 
@@ -81,6 +81,8 @@ def summary(
     known |= {name: 0.0 * bias[name] for name in TWO_TIME if name in names}
     for name in names:
         out[name] = out[name] + step[name] - known[name] * bias[name]
+        if name in POSITIVE and out[name].ndim == 1:  # where hardly anything is learned yet
+            out[name] = np.maximum(out[name], 0.0)
     sizes = {name: max(_largest(out[name]), least.get(name, 1e-300)) for name in names}
     sizes["R"] = math.sqrt(sizes["Q"])  # an overlap that is nearly zero need not be known well
     # A correction may be small by chance, where it changes its sign: look at all times, and, in

@@ -22,16 +22,12 @@ from manypass.cavity.online import Online
 from manypass.cavity.plan import Plan
 from manypass.cavity.unit import Unit
 from manypass.checks import Array
-from manypass.ensemble import stopping
+from manypass.ensemble import go_on
 from manypass.layers.activation import values
 from manypass.layers.averages import Fields
 from manypass.layers.errors import normal_points
 from manypass.layers.net import Net
 from manypass.problem import Problem, Teacher
-
-
-class StoppedError(Exception):
-    """The result is no longer wanted."""
 
 
 def even_examples(data: Teacher, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -149,8 +145,7 @@ def lead_steps(runs: Any, parts: Any, t: Array, instants: Any, shape: Any, rng: 
 
 def finite(step: Any, *arguments: Any) -> bool:
     """Take a step; return whether |J|² is still finite."""
-    if stopping():
-        raise StoppedError
+    go_on()
     try:
         return bool(step(*arguments) < DIVERGED)
     except (OverflowError, np.linalg.LinAlgError):

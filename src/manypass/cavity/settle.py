@@ -18,6 +18,7 @@ from manypass import memory
 from manypass.cavity.laps import Box
 from manypass.cavity.stationary import Stationary
 from manypass.checks import Array
+from manypass.ensemble import go_on
 from manypass.problem import Problem
 
 ROUNDS = 60  # before the iteration is given up
@@ -53,6 +54,7 @@ def settle(box: Box, state: Stationary, rule: Any, tol: float) -> Settled:
     past: list[tuple[Array, Array]] = []
     largest, rest = MANY * max(state.F2, 1.0), list[Any]()
     for done in range(1, ROUNDS + 1):
+        go_on()
         if not state.stable:
             break
         new, Et, x = box.measure(state, rule)

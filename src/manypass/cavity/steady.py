@@ -32,7 +32,7 @@ from manypass.cavity.settle import (
 )
 from manypass.cavity.settling import NotSettledError, warn_of
 from manypass.cavity.stationary import Stationary
-from manypass.ensemble import Average, Measured, cores, in_order
+from manypass.ensemble import Average, Measured, apart, cores, go_on, in_order
 from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import LARGE
@@ -178,6 +178,11 @@ def check(problem: Problem, method: Any, values: Measured) -> None:
     )
 
 
+def rough(problem: Problem, rule: Any, tol: float, seed: int) -> tuple[Stationary, Scale]:
+    """Return a state and scales of time to begin with."""
+    return apart(lambda: scout(problem, lambda box, s: settle(box, s, rule, tol).state, seed))  # type: ignore[no-any-return]
+
+
 def solve(
     problem: Problem, window: float, method: Any, rtol: float | None
 ) -> tuple[Measured, dict[str, Any]]:
@@ -185,7 +190,7 @@ def solve(
     rule = compiled_rule(problem.rule)
     tol = (rtol or RTOL) / 20
     with told(problem, method):
-        start = scout(problem, lambda box, s: settle(box, s, rule, 4 * tol).state, method.seed)
+        start = rough(problem, rule, 4 * tol, method.seed)
         scale, size = start[1], 2 ** round(math.log2((method.samples or SAMPLES) / POPULATIONS))
         step = min(method.dt or math.inf, COARSE / scale.fast)
         threads = method.threads or cores()
@@ -215,14 +220,16 @@ def solve(
 
 def activations(problem: Problem, count: int, method: Any) -> Measured:
     """y, ỹ and x of so many examples in the steady state."""
-    rule, out = compiled_rule(problem.rule), []
+    rule = compiled_rule(problem.rule)
     with told(problem, method):
-        start = scout(problem, lambda box, s: settle(box, s, rule, RTOL / 5).state, method.seed)
-        state, scale = start
+        state, scale = rough(problem, rule, RTOL / 5, method.seed)
         settings = Settings(1024, COARSE / scale.fast / 2, RTOL / 20, method.seed, 1, 1e9)
-        for i in range(-(-count // settings.size)):
+
+        def work(i: int) -> Any:
             box = settings.box(problem, scale, i)
-            out.append(np.array([*box.examples, settle(box, state, rule, settings.tol).x]))
+            return np.array([*box.examples, settle(box, state, rule, settings.tol).x])
+
+        out = list(in_order(work, range(-(-count // settings.size)), settings.threads))
     y, target, x = np.concatenate(out, axis=1)[:, :count]
     return {"y": y, "target": target, "x": x}
 
@@ -246,6 +253,7 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
     def found(box: Box, state: Stationary) -> Stationary:
         give, before = 1.0, 1.0
         for _ in range(ROUNDS):
+            go_on()
             new = box.measure(state, rule)[0]
             growth = new.F2 / state.F2
             if not (np.isfinite(growth) and growth > 0):
@@ -266,16 +274,21 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
 
     start = problem.replace(rate=(2 + problem.decay) / problem.rule.reach, temperature=0.0)
     with unfound(problem):
-        state, scale = scout(start, found, method.seed, LARGE**2)
+        state, scale = apart(lambda: scout(start, found, method.seed, LARGE**2))
         size = 2 ** round(math.log2((method.samples or 2 * SAMPLES) / POPULATIONS))
-        settings = Settings(size, COARSE / scale.fast, tol, method.seed, 1, method.memory * 1e9)
-        average = Average()
-        for i in range(POPULATIONS):
+        threads, most = method.threads or cores(), method.memory * 1e9
+        settings = Settings(size, COARSE / scale.fast, tol, method.seed, threads, most)
+
+        def work(i: int) -> Measured:
             box = settings.box(problem, scale, i)
-            rough = found(box.coarser(), state)
-            fine = found(box, rough).problem.rate
-            moved = (fine - rough.problem.rate) / 3
-            average.add({"rate": fine + moved, "moved": moved})
+            coarse = found(box.coarser(), state)
+            fine = found(box, coarse).problem.rate
+            moved = (fine - coarse.problem.rate) / 3
+            return {"rate": fine + moved, "moved": moved}
+
+        average = Average()
+        for one in in_order(work, range(POPULATIONS), settings.workers(problem, scale)):
+            average.add(one)
     seen = average.results()
     parts = STUDENT * seen["rate_se"], STEP_LEFT * seen["moved"], tol * seen["rate"]
     return float(seen["rate"]), math.hypot(*parts)

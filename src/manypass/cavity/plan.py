@@ -20,11 +20,12 @@ from manypass.problem import Problem
 
 FEWEST = 16  # steps, so that the grid of twice the step can still be interpolated
 IN_EPOCH = 8  # steps in an epoch, for the same reason
-COARSE = 0.85  # first step that is tried, in units of the fastest relaxation time
+COARSE = 0.6  # first step that is tried, in units of the fastest relaxation time
 OFTEN = 0.2  # and the most that x changes by an example's own instants in it, v/α
 TWICE = 1 / 3  # and of instants of an example in it, where forces jump
-START = 12.0  # until when steps are shorter, in units of the fastest relaxation time
-LARGEST = 1.8  # step that can be asked for, in units of the first one that is tried
+START = 3.0  # until when steps are shorter, in units of the fastest relaxation time
+LATER = 1.4  # times longer are late steps, if learning does not change: its errors come early
+LARGEST = 2.0  # step that can be asked for, in units of the first one that is tried
 MOST_STEPS = 20_000
 LEAST = 5  # examples per cell of the past
 IN_TURN = 40  # examples that are learned in a step, where it matters who they are
@@ -137,7 +138,8 @@ class Plan:
 def coarsest(problem: Problem) -> float:
     """Return the largest step that is worth a try."""
     jump = jumps(problem.rule, problem.data.task)
-    coarse = COARSE / fastest(problem) / (1 + jump)
+    later = LATER if unchanging(problem) else 1.0
+    coarse = later * COARSE / fastest(problem) / (1 + jump)
     if problem.mode == "online":  # few are learned twice in a step
         v = schedules.largest(problem.rate)
         coarse = min(coarse, OFTEN * problem.data.alpha / v) if v else coarse
@@ -150,7 +152,8 @@ def make_plan(
     problem: Problem, t: Array, names: Any, finish: Callable[[Measured], Measured], dt: float
 ) -> Plan:
     """Make a grid; refuse one that is too fine."""
-    clock, alpha, order = Clock(START / fastest(problem)), problem.teacher.alpha, problem.sequence
+    alpha, order = problem.teacher.alpha, problem.sequence
+    clock = Clock((LATER**4 if unchanging(problem) else 1) * START / fastest(problem))
     end = float(t[-1]) or 1e-6 * min(clock.start, dt)  # only t = 0 asked for
     keep = t if "C" in names else np.zeros(0)
     breaks = np.array([b for b in schedules.breaks(problem.rate, problem.decay) if b < end])

@@ -93,6 +93,26 @@ def test_start_alone_decays_in_the_null_space():
     assert float(found.Q[0]) == pytest.approx(np.exp(-1.2), rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    "changes", [{}, {"alpha": np.inf}, {"mode": "batch"}, {"rule": "hebbian"}], ids=str
+)
+@pytest.mark.parametrize("rate", [lambda t: 0 if t < 1 else 1, lambda t: max(0.0, t - 1)])
+def test_nothing_is_learned_before_the_rate_begins(rate, changes):
+    asked = problem(rate, task="classification", temperature=0.0, **changes)
+    found = mp.solve(asked, [0.5, 1.0, 3.0])
+    assert found.Eg.values[:2].tolist() == [0.5, 0.5]
+    assert found.Eg[2] < 0.4
+
+
+def test_a_short_pulse_of_a_function_is_seen():
+    pulse, t = problem(lambda t: 2 if 30 < t < 30.2 else 0.01), [8.0, 30.0, 30.2, 40.0]
+    found, steps = (
+        mp.solve(problem(rate), t) for rate in (pulse.rate, "steps:0:0.01:30:2:30.2:0.01")
+    )
+    for name in ("R", "Q", "F2"):
+        np.testing.assert_allclose(found[name], steps[name], rtol=1e-9)
+
+
 def test_divergence_is_told_and_means_go_on():
     """Above v_c the transient grows, then is inf; R keeps its value."""
     t = [1.0, 5.0, 100.0, 200.0]

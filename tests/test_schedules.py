@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -54,6 +55,35 @@ def test_own_function():
     assert rate([0, 1]).tolist() == [1.0, 0.5]
     with pytest.raises(ValueError, match="its name alone is kept"):
         mp.Problem.from_dict(problem(rate=rate).to_dict())
+
+
+@pytest.mark.parametrize(
+    ("function", "end", "found"),
+    [
+        (lambda t: 2 if 30 < t < 30.2 else 0.01, 40.0, [30.0, 30.2]),
+        (lambda t: 2 - t if t < 0.3 else 1.0, 2.0, [0.3]),
+        (lambda t: 0.9 ** int(t / 1.2), 100.0, [1.2 * k for k in range(1, 84)]),
+        (lambda t: 1 if t < 0.001 else 0.1 if t < 0.002 else 0.01, 1e4, [0.001, 0.002]),
+        (lambda t: max(0.0, t - 1), 3.0, [1.0]),  # where learning begins, without a jump
+        (lambda t: max(0.0, 1 - t), 3.0, [1.0]),
+        (lambda t: 5.0 if t == 1 else 1.0, 4.0, [1.0]),  # two jumps, but no time between them
+        (lambda t: 0.0 if t <= 0 else 1.0, 4.0, []),
+        (lambda t: 1 / (1 + t) ** 0.5, 8.0, []),
+        (lambda t: t**0.3, 1e4, []),
+        (lambda t: 1 + math.sin(40 * t), 8.0, []),
+        (lambda t: math.sin(t) ** 2 + math.cos(t) ** 2, 10.0, []),  # rounding does not jump
+    ],
+)
+def test_jumps_of_a_function_are_found(function, end, found):
+    rate = schedules.held(schedules.Scaled(2.0, schedules.Function(function)), end)
+    np.testing.assert_allclose(rate.breaks, found, rtol=1e-14)
+
+
+def test_a_jump_that_is_named_and_found_is_one():
+    rate = schedules.Function(lambda t: 2.0 if t <= 1 else 1.0, [1.0, 1.5])
+    assert rate.breaks == (1.0, 1.5)
+    assert schedules.held(rate, 3.0).breaks == (np.nextafter(1.0, 2.0), 1.5)
+    assert schedules.held(rate, 0.0).breaks == (1.0, 1.5)
 
 
 @pytest.mark.parametrize(

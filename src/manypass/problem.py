@@ -147,7 +147,7 @@ class Problem:
         The force F, by one of the rules, one's own `Rule`, or a name such as "adaline".
     rate : float or Schedule
         Learning rate v; v(t) by one of `manypass.schedules`, its text ("cosine:1.5:0.1:8") or a
-        function of t.
+        function of t, which may jump (`schedules.Function` says how short a pulse may be).
     decay : float or Schedule
         Weight decay λ, or λ(t).
     temperature : float

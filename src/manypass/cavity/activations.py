@@ -20,6 +20,7 @@ from manypass.exact.training_error import shot_exponent, shot_moments, wave_numb
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
 
+DIVERGED = "learning has diverged before `time` = {:g}: no distribution"
 MOST_WORK = 1e13  # cubes of instants that are sampled: about an hour
 
 
@@ -229,7 +230,12 @@ def _tables(problem: Problem, time: float, source: Any) -> tuple[Tables, float]:
                 f"`source` 'exact' serves Adaline and Hebbian, not `rule` {problem.rule!r}: give "
                 f"a DMFT or a Simulation, or a result with C and G"
             )
-        return Memory(problem, time).tables(time)
+        if math.isinf(time):
+            check_steady(problem)
+        tables, now = Memory(problem, time).tables(time)
+        if not np.isfinite(tables.C).all():
+            raise ValueError(DIVERGED.format(time))
+        return tables, now
     tables = result_tables(source)
     if source.attrs.get("problem") != results.attributes(problem)["problem"]:
         raise ValueError("`source` answers another problem than the `problem` given")
@@ -239,6 +245,8 @@ def _tables(problem: Problem, time: float, source: Any) -> tuple[Tables, float]:
 
 
 def _dataset(problem: Problem, time: float, values: dict[str, Array], attrs: Any) -> xr.Dataset:
+    if not np.isfinite(values["x"]).all():
+        raise ValueError(DIVERGED.format(time))
     variables = {
         name: ("example", value, {"long_name": results.LONG_NAMES[name]})
         for name, value in values.items()

@@ -141,6 +141,13 @@ def test_times_are_numbers(schedule, t):
         schedule(t)
 
 
+@pytest.mark.parametrize("schedule", [*EVERY, schedules.Function(abs)], ids=str)
+@pytest.mark.parametrize("t", [-1.0, [1, -2]])
+def test_times_are_from_zero_on(schedule, t):
+    with pytest.raises(ValueError, match="`t` must be from 0 on, got -"):
+        schedule(t)
+
+
 def test_one_break_may_be_a_number():
     assert schedules.Function(abs, 2).breaks == schedules.Function(abs, [2.0]).breaks == (2.0,)
 

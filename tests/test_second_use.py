@@ -320,6 +320,14 @@ def test_the_command_tells_it_too(capsys, filters):
     assert said.err.startswith("manypass: v_c is a limit to constant rates: --rate cosine")
 
 
+def test_a_law_is_of_inputs_and_targets_that_belong_together():
+    X = pd.DataFrame(RANDOM.standard_normal((40, 3)), columns=list("abc"))
+    y = X.a + 0.1 * RANDOM.standard_normal(40)
+    assert mp.inputs_of(X, y.sample(frac=1, random_state=0)) == mp.inputs_of(X, y)
+    with pytest.raises(ValueError, match="`y` must have the index of `X`, got another"):
+        mp.inputs_of(X, y.set_axis(range(1, 41)))
+
+
 def test_eigenvalues_of_too_few_examples_are_called_a_sample():
     X = np.random.default_rng(0).standard_normal((20, 21))
     with pytest.warns(UserWarning, match="`X` has 20 examples of 21 columns: .* of the sample"):

@@ -328,7 +328,7 @@ class Function(Schedule):
         """Times that were given, and those of jumps up to the last time asked for."""
         if not 0 < self.until < math.inf:
             return tuple(self.breaks_at)
-        times = np.unique(np.concatenate([self.breaks_at, _jumps(self, self.until)]))
+        times = np.unique(np.concatenate([self.breaks_at, jumps(self, self.until)]))
         # Of t = 1, where v is still what it was, and the next number the latter is the break.
         alone = np.diff(times, append=np.inf) > CLOSE * times
         return tuple(times[alone].tolist())
@@ -460,9 +460,9 @@ def breaks(*values: float | Schedule) -> tuple[float, ...]:
 
 def moments(value: float | Schedule, end: float, points: int) -> Array:
     """Return times at which to draw v(t): evenly spaced, and both sides of every jump."""
-    jumps = np.array([time for time in breaks(value) if time < end])
+    sides = np.array([time for time in breaks(value) if time < end])
     even = np.linspace(0, end, points)
-    return np.unique(np.concatenate([even, jumps, np.nextafter(jumps, 0)]))
+    return np.unique(np.concatenate([even, sides, np.nextafter(sides, 0)]))
 
 
 def held(value: Any, end: float) -> Any:
@@ -518,7 +518,7 @@ def scaled(value: float | Schedule, factor: float) -> Any:
     return Scaled(factor, value) if isinstance(value, Schedule) else factor * value
 
 
-def _jumps(v: Schedule, end: float) -> Array:
+def jumps(v: Schedule, end: float) -> Array:
     """Return the times up to `end` from which on v is another: at jumps and beside v = 0.
 
     Parts of the time are halved, each towards the larger change, until they are as short as numbers
@@ -527,7 +527,7 @@ def _jumps(v: Schedule, end: float) -> Array:
     Examples
     --------
     >>> from manypass import schedules
-    >>> _jumps(schedules.Function(lambda t: 2 - t if t < 0.3 else 1.0), 1.0).tolist()
+    >>> schedules.jumps(schedules.Function(lambda t: 2 - t if t < 0.3 else 1.0), 1.0).tolist()
     [0.3]
     """
     t = np.concatenate([np.linspace(0, end, SCANNED + 1), np.geomspace(CLOSE * end, end, SCANNED)])
@@ -567,8 +567,11 @@ def _time(name: str, value: Any) -> float:
 
 
 def _at(t: Any) -> Array:
-    """Return times as floats; asked at every step, what is surely a number is not looked at."""
-    return np.asarray(t) if type(t) in (float, np.float64) else checks.reals("t", t)
+    """Return times from 0 on as floats; asked at every step, what is surely a number is quick."""
+    times = np.asarray(t) if type(t) in (float, np.float64) else checks.reals("t", t)
+    if times.size and times.min() < 0:
+        raise ValueError(f"`t` must be from 0 on, got {times.min():g}")
+    return times
 
 
 def _number(word: str) -> float:

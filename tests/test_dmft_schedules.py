@@ -100,6 +100,12 @@ def test_jumps_of_a_function_are_those_of_steps():
     assert (found.Q > 0).all()
 
 
+def test_squares_are_not_below_zero():
+    problem = mp.Problem(mp.Teacher(1.2), mp.Logistic(), rate="warmup:1:1", decay=0.8)
+    found = mp.solve(problem, [1e-6, 1e-3, 1.0], mp.DMFT(samples=2_000))
+    assert (found.Q >= 0).all()
+
+
 def test_a_table_with_a_start_and_jumping_rate():
     z, size = scores("adatron-steps-start", mp.DMFT(seed=1))
     assert np.abs(np.concatenate(list(z.values()))).max() < 4

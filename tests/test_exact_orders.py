@@ -364,3 +364,11 @@ def test_what_diverges_ends_as_infinite_without_a_word_of_numpys(order, rate, ti
     assert not np.isnan(late.R)
     assert late.Eg == (0.5 if task == "classification" else np.inf)
     assert "Et" not in late or late.Et == late.Eg
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.2])
+def test_a_fixed_order_begins_with_nothing(alpha):
+    problem = mp.Problem(mp.Teacher(alpha), "adaline", rate=1.0, decay=0.1, sequence="fixed")
+    found = mp.solve(problem, [0.0, 1.0]).isel(t=0)
+    assert found.R == found.Q == 0
+    assert found.Eg == 0.5

@@ -142,6 +142,8 @@ class DMFT:
 
         def told(found: Measured, how: dict[str, Any]) -> xr.Dataset:
             values = {name: value for name, value in found.items() if name != "budget"}
+            squares = ("F2",) if problem.layered else ("Q", "F2")  # what is below 0 is their error
+            values |= {name: np.maximum(values[name], 0.0) for name in squares}
             values = extended(values, t.size, guess)
             return results.dataset(problem, self, values, {"t": t}).assign_attrs(how)
 

@@ -389,19 +389,19 @@ BAD = [
         "learning has diverged before `time` = 20: no distribution",
     ),
     (
-        {"problem": FIG2.replace(rate=30.0), "time": 100, "source": mp.Simulation(n=20)},
+        {"problem": FIG2.replace(rate=30.0), "time": 100, "source": mp.Simulation(n=50)},
         "learning has diverged before `time` = 100: no distribution",
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("rule", "rate", "settle"), [("adatron", 8.0, 10.0), ("adaline", 1.0, 0.3)]
+    ("rule", "rate", "settle"), [("adatron", 20.0, 20.0), ("adaline", 1.0, 0.3)]
 )
 def test_simulated_activations_that_have_not_settled_are_told(rule, rate, settle):
     problem, source = FIG2.replace(rule=rule, rate=rate), mp.Simulation(n=50, settle=settle)
     with pytest.warns(UserWarning, match=rf"`settle` = {settle:g} is too short .* Q still grows"):
-        mp.activations(problem, "steady", samples=600, source=source)
+        mp.activations(problem, "steady", samples=6_000, source=source)
 
 
 @pytest.mark.parametrize("sequence", ["replacement", "reshuffled"])

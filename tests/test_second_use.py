@@ -960,3 +960,45 @@ def test_a_folder_that_may_not_be_written_to_is_told_before_the_work(monkeypatch
     said = capsys.readouterr()
     assert re.search(f"{flag.split()[0]}: the folder '.*' may not be written to", said.err)
     assert said.out == ""
+
+
+def test_files_and_frames_go_where_they_belong(tmp_path):
+    frame, path = pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 3.0]}), tmp_path / "x.csv"
+    with pytest.raises(ValueError, match=r"`X` must be a table, got 'x.csv': .* by read_dataset"):
+        mp.Dataset("x.csv", "y")
+    with pytest.raises(ValueError, match=r"`path` must be the name .*: Dataset\(frame, target\)"):
+        mp.read_dataset(frame, "y")
+    with pytest.raises(ValueError, match=r"`path` must be the name of a file, got None"):
+        mp.read_dataset(None, "y")
+    with pytest.raises(ValueError, match=r"a file of this machine, got 'http://a.b/x.csv'"):
+        mp.read_dataset("http://a.b/x.csv", "y")
+    path.write_text("a,b,y\n")
+    with pytest.raises(ValueError, match=r"x.csv' has no examples, names of columns alone"):
+        mp.read_dataset(path, "y")
+    path.write_text("a, b , y \n" + ROWS)
+    assert mp.read_dataset(path, "y", drop=["b"]).names == ("a",)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.json"])
+def test_a_mark_of_an_editor_before_a_result_is_none_of_it(tmp_path, name):
+    found, path = mp.solve(PROBLEM, [1.0, 2.0]), tmp_path / name
+    mp.save(found, path)
+    path.write_bytes("\ufeff".encode() + path.read_bytes())
+    assert mp.load(path).identical(found)
+
+
+def test_an_eigenvalue_that_is_none_is_named():
+    with pytest.raises(ValueError, match=r"`eigenvalues` must lie from 0 to 1e9, .* got nan"):
+        mp.Exact(eigenvalues=[1.0, np.nan])
+
+
+def test_force_autocorrelations_that_do_not_fit_are_told_before():
+    with pytest.raises(ValueError, match="GB are free: take fewer `times`"):
+        mp.force_autocorrelation(PROBLEM, np.linspace(0, 8, 10**6))
+
+
+def test_figures_may_be_written_elsewhere(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("manypass.reproduce.reproduce", lambda *_, **__: ["figure"])
+    monkeypatch.setattr(os, "access", lambda *_: False)  # where the command stands
+    main(["reproduce", "1", "--out", str(tmp_path)])
+    assert capsys.readouterr().out == "figure\n"

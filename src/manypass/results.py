@@ -276,7 +276,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
         if suffix == ".nc":
             result = files.open_netcdf(path, content)
         else:
-            text = io.TextIOWrapper(io.BytesIO(content), "utf-8").read()
+            text = io.TextIOWrapper(io.BytesIO(content), "utf-8-sig").read()
             result = (formats.from_csv if suffix == ".csv" else formats.from_json)(text)
     except MemoryError:
         raise

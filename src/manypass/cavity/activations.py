@@ -193,9 +193,10 @@ def _adaline_density(
                 f"too well, its x is not random within the accuracy of its density"
             )
         variance = np.maximum(variance, 1e-12 * fresh)  # of one that has just been learned
+        height = 1 / np.sqrt(2 * math.pi * variance)
         with np.errstate(over="ignore"):  # a point that is far away
-            bell = np.exp(-((x[:, None] - mean) ** 2) / (2 * variance))
-        return {"P": (bell / np.sqrt(2 * math.pi * variance)).sum(axis=1)}
+            bells = (height * np.exp(-((point - mean) ** 2) / (2 * variance)) for point in x)
+            return {"P": np.array([bell.sum() for bell in bells])}
 
     return np.asarray(sum(part["P"] for part in chunks(measure, samples, seed)) / samples)
 

@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 import manypass as mp
+import manypass.__main__
 from manypass.cli import as_flags, main
 from manypass.commands import heard_from, print_table
 from manypass.data.advice import runs_of
@@ -1002,3 +1003,33 @@ def test_figures_may_be_written_elsewhere(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(os, "access", lambda *_: False)  # where the command stands
     main(["reproduce", "1", "--out", str(tmp_path)])
     assert capsys.readouterr().out == "figure\n"
+
+
+def test_an_interrupt_that_compiled_code_has_wrapped_twice_is_one(monkeypatch, capsys):
+    def interrupted():
+        try:
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt as stop:
+                raise SystemError("returned a result with an exception set") from stop
+        except SystemError as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    monkeypatch.setattr("manypass.cli.main", interrupted)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with pytest.raises(SystemExit) as stop:
+        manypass.__main__.main()
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == "manypass: interrupted\n"
+
+
+def test_memory_of_a_simulation_is_told_in_words_of_flags(capsys):
+    with pytest.raises(SystemExit):
+        main(["solve", "--alpha", "2", "--rate", "1", "--method", "simulation", "--n", "10000000"])
+    assert "GB are free: take a smaller --n" in capsys.readouterr().err
+
+
+def test_who_has_diverged_guesses_without_being_sampled():
+    found = mp.solve(PROBLEM.replace(rate=9.0), [1.0, 1000.0], mp.Exact(samples=512))
+    assert np.isinf(found.Q[1])
+    assert found.Et[1] == 0.5

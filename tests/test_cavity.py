@@ -380,7 +380,34 @@ BAD = [
     ({"problem": FIG2.replace(rule=mp.Logistic())}, "'exact' serves Adaline and Hebbian"),
     ({"problem": FIG2.replace(mode="batch")}, "`mode` must be 'online'"),
     ({"problem": FIG2.replace(rate=4.0), "time": "steady"}, "critical rate v_c"),
+    (
+        {"problem": FIG2.replace(rule="hebbian", decay=0.0), "time": "steady"},
+        "no steady state: with `decay` = 0 Hebbian weights grow for ever",
+    ),
+    (
+        {"problem": FIG2.replace(rate=9.0), "time": 20.0},
+        "learning has diverged before `time` = 20: no distribution",
+    ),
+    (
+        {"problem": FIG2.replace(rate=30.0), "time": 100, "source": mp.Simulation(n=50)},
+        "learning has diverged before `time` = 100: no distribution",
+    ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "rate", "settle"), [("adatron", 20.0, 20.0), ("adaline", 1.0, 0.3)]
+)
+def test_simulated_activations_that_have_not_settled_are_told(rule, rate, settle):
+    problem, source = FIG2.replace(rule=rule, rate=rate), mp.Simulation(n=50, settle=settle)
+    with pytest.warns(UserWarning, match=rf"`settle` = {settle:g} is too short .* Q still grows"):
+        mp.activations(problem, "steady", samples=6_000, source=source)
+
+
+@pytest.mark.parametrize("sequence", ["replacement", "reshuffled"])
+def test_simulated_activations_that_have_settled_are_not(sequence):
+    problem = FIG2.replace(rate=1.0, sequence=sequence)
+    mp.activations(problem, "steady", samples=600, source=mp.Simulation(n=50, settle=10.0))
 
 
 @pytest.mark.parametrize(("changes", "words"), BAD)

@@ -1,5 +1,6 @@
 """Networks with two layers: what they are, one-pass theory, simulation, files and refusals."""
 
+import dataclasses
 import math
 import pickle
 import warnings
@@ -15,6 +16,7 @@ from manypass.layers.activation import ACTIVATIONS, slopes, values
 from manypass.layers.averages import Fields
 from manypass.layers.errors import generalization, pair
 from manypass.layers.net import Net
+from manypass.problem import TEACHER_FIELDS
 
 EYE = np.eye(2)
 START = mp.Start(R=0.2 * EYE, Q=0.25 * EYE)
@@ -69,8 +71,10 @@ def test_a_problem_goes_through_a_dict_pickle_and_toml():
     ],
 )
 def test_what_does_not_fit_is_named(change, said):
+    taught = {name: change[name] for name in change if name in TEACHER_FIELDS}
+    rest = {name: change[name] for name in change if name not in taught}
     with pytest.raises(ValueError, match=said):
-        PROBLEM.replace(**change)
+        PROBLEM.replace(data=dataclasses.replace(PROBLEM.data, **taught), **rest)
 
 
 def test_parts_are_checked():
@@ -498,3 +502,18 @@ def test_pictures_show_units_as_colours_and_teachers_as_dashes():
     figure = mp.plot.overview(theory, runs)
     assert len(figure.axes) == 2
     assert mp.plot.curves(theory, variables=["Q", "a"]) is not None
+
+
+@pytest.mark.parametrize("change", [{"hidden": 3}, {"activation": "relu"}, {"second": [1.0, 2.0]}])
+def test_whose_a_field_of_both_networks_is_must_be_said(change):
+    (name,) = change
+    with pytest.raises(ValueError, match=f"`{name}` is one of the student's and of the teacher's"):
+        PROBLEM.replace(**change)
+    with pytest.raises(ValueError, match=f"`{name}` is one of the student's and of the teacher's"):
+        mp.Grid(PROBLEM, **{name: [*change.values()]})
+
+
+def test_one_random_start_has_no_error_bar():
+    found = mp.specialization(PROBLEM.replace(alpha=math.inf), [0.0, 1.0, 2.0], n=100, draws=1)
+    assert np.isnan(found.time_se).all()
+    assert not mp.specialization(PROBLEM.replace(alpha=math.inf), [0.0, 1.0]).time_se.any()

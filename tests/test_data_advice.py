@@ -297,3 +297,13 @@ def test_advice_from_a_few_examples_is_told_to_mean_nothing():
     problem = mp.Problem(mp.Dataset(np.eye(2) + 1, [1.0, 2.5]), mp.Adaline(), rate=0.1)
     with pytest.warns(UserWarning, match="1 examples to train on and 1 to test on: with fewer"):
         mp.advise(problem, passes=2)
+
+
+def test_numbers_of_very_different_size_have_advice_and_are_told():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(3e4, 8e3, 120), rng.standard_normal((120, 3))])
+    data = mp.Dataset(X, X[:, 0] / 1e4 + X[:, 1])
+    with pytest.warns(UserWarning, match=r"column 0 is .* as large as .* say standardize=True"):
+        found = mp.advise(mp.Problem(data, mp.Adaline(), rate=0.3), passes=2)
+    assert found.F2_test.sel(advice="all") < np.mean(data.y**2)
+    assert np.isinf(found.F2_test.sel(advice="decay"))  # no decay mends a rate that diverges

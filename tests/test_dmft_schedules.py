@@ -91,6 +91,21 @@ def test_a_rate_is_asked_up_to_the_last_time():
         mp.critical_rate(problem)
 
 
+def test_jumps_of_a_function_are_those_of_steps():
+    rate, method = "steps:0:0.01:1:2:1.2:0.01", mp.DMFT(samples=2_000, dt=0.25)
+    problem = mp.Problem(mp.Teacher(1.2), mp.Logistic(), rate=rate, decay=0.8)
+    own = problem.replace(rate=lambda t: 2 if 1 <= t < 1.2 else 0.01)
+    steps, found = (mp.solve(p, [1.0, 1.2, 2.0], method) for p in (problem, own))
+    np.testing.assert_allclose(found.Q, steps.Q, rtol=1e-9)
+    assert (found.Q > 0).all()
+
+
+def test_squares_are_not_below_zero():
+    problem = mp.Problem(mp.Teacher(1.2), mp.Logistic(), rate="warmup:1:1", decay=0.8)
+    found = mp.solve(problem, [1e-6, 1e-3, 1.0], mp.DMFT(samples=2_000))
+    assert (found.Q >= 0).all()
+
+
 def test_a_table_with_a_start_and_jumping_rate():
     z, size = scores("adatron-steps-start", mp.DMFT(seed=1))
     assert np.abs(np.concatenate(list(z.values()))).max() < 4

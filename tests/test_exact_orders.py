@@ -344,3 +344,31 @@ def test_a_fixed_order_far_beyond_its_critical_rate():
     found = mp.solve(problem.replace(alpha=2, rate=250, decay=10), [10.0], two_time=True)
     assert np.isinf(found.Q)
     assert np.isinf(found.C)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(
+    ("order", "rate", "times"),
+    [
+        ({"batch_share": 0.5}, 9.0, [1.2, 1000.0]),
+        ({"sequence": "reshuffled", "batch_share": 0.5}, 9.0, [1.2, 1000.0]),
+        ({"sequence": "fixed"}, 4.0, [1.0, 1000.0]),  # as many epochs as numbers hold
+        ({"rule": "hebbian", "batch_share": 0.5}, 90.0, [1.2, 1000.0]),
+    ],
+)
+def test_what_diverges_ends_as_infinite_without_a_word_of_numpys(order, rate, times, task):
+    problem = mp.Problem(mp.Teacher(1.2, task), "adaline", rate=rate, decay=0.5).replace(**order)
+    early, late = (mp.solve(problem, times).isel(t=i) for i in (0, 1))
+    assert np.isfinite(early.Q)
+    assert np.isinf(late.Q)
+    assert not np.isnan(late.R)
+    assert late.Eg == (0.5 if task == "classification" else np.inf)
+    assert "Et" not in late or late.Et == late.Eg
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.2])
+def test_a_fixed_order_begins_with_nothing(alpha):
+    problem = mp.Problem(mp.Teacher(alpha), "adaline", rate=1.0, decay=0.1, sequence="fixed")
+    found = mp.solve(problem, [0.0, 1.0]).isel(t=0)
+    assert found.R == found.Q == 0
+    assert found.Eg == 0.5

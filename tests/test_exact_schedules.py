@@ -93,6 +93,39 @@ def test_start_alone_decays_in_the_null_space():
     assert float(found.Q[0]) == pytest.approx(np.exp(-1.2), rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    "changes", [{}, {"alpha": np.inf}, {"mode": "batch"}, {"rule": "hebbian"}], ids=str
+)
+@pytest.mark.parametrize("rate", [lambda t: 0 if t < 1 else 1, lambda t: max(0.0, t - 1)])
+def test_nothing_is_learned_before_the_rate_begins(rate, changes):
+    asked = problem(rate, task="classification", temperature=0.0, **changes)
+    found = mp.solve(asked, [0.5, 1.0, 3.0])
+    assert found.Eg.values[:2].tolist() == [0.5, 0.5]
+    assert found.Eg[2] < 0.4
+
+
+@pytest.mark.parametrize("alpha", [1.2, np.inf])
+@pytest.mark.parametrize(("rate", "begin"), [("warmup:1:1", 0.0), (lambda t: max(0.0, t - 1), 1.0)])
+def test_the_first_moments_of_a_rising_rate(rate, begin, alpha):
+    """R = a t²/2 and Q = F2 t³/3 for v = t, without loss of digits."""
+    asked = problem(rate, task="classification", temperature=0.0, alpha=alpha)
+    t = np.array([1e-8, 1e-6, 1e-4])
+    found = mp.solve(asked, begin + t)
+    t = (begin + t) - begin  # as numbers have it
+    a, F2 = asked.teacher.moments()
+    np.testing.assert_allclose(found.R, a * t**2 / 2, rtol=1e-3)
+    np.testing.assert_allclose(found.Q, F2 * t**3 / 3, rtol=1e-3)
+
+
+def test_a_short_pulse_of_a_function_is_seen():
+    pulse, t = problem(lambda t: 2 if 30 < t < 30.2 else 0.01), [8.0, 30.0, 30.2, 40.0]
+    found, steps = (
+        mp.solve(problem(rate), t) for rate in (pulse.rate, "steps:0:0.01:30:2:30.2:0.01")
+    )
+    for name in ("R", "Q", "F2"):
+        np.testing.assert_allclose(found[name], steps[name], rtol=1e-9)
+
+
 def test_divergence_is_told_and_means_go_on():
     """Above v_c the transient grows, then is inf; R keeps its value."""
     t = [1.0, 5.0, 100.0, 200.0]

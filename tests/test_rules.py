@@ -306,3 +306,21 @@ def test_a_force_must_be_finite_where_learning_begins(force, told, method):
     problem = mp.Problem(mp.Teacher(1.0), mp.Rule(force), rate=1.0)
     with pytest.raises(ValueError, match=f"its force {told} at x = 0, target = -1, where learning"):
         mp.solve(problem, [1.0], method)
+
+
+@pytest.mark.parametrize(
+    "force",
+    [
+        lambda x, y: y if x * y < 0 else 0.0,
+        lambda x, y: math.tanh(y - x),
+        lambda x, y: max(0, 1 - x * y) * y,
+        lambda x, y: round(y - x, 1),
+        lambda x, y: np.mean(y - x),
+        lambda x, y: 1.0,
+    ],
+)
+def test_forces_of_numbers_serve_arrays_entry_by_entry(force):
+    rule, x, y = mp.Rule(force), np.array([[0.3], [-0.4]]), np.array([1.0, -1.0])
+    for function in (rule.force, rule.slope):
+        each = [[function(float(a), float(b)) for b in y] for a in x[:, 0]]
+        np.testing.assert_array_equal(function(x, y), each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -57,6 +58,35 @@ def test_own_function():
 
 
 @pytest.mark.parametrize(
+    ("function", "end", "found"),
+    [
+        (lambda t: 2 if 30 < t < 30.2 else 0.01, 40.0, [30.0, 30.2]),
+        (lambda t: 2 - t if t < 0.3 else 1.0, 2.0, [0.3]),
+        (lambda t: 0.9 ** int(t / 1.2), 100.0, [1.2 * k for k in range(1, 84)]),
+        (lambda t: 1 if t < 0.001 else 0.1 if t < 0.002 else 0.01, 1e4, [0.001, 0.002]),
+        (lambda t: max(0.0, t - 1), 3.0, [1.0]),  # where learning begins, without a jump
+        (lambda t: max(0.0, 1 - t), 3.0, [1.0]),
+        (lambda t: 5.0 if t == 1 else 1.0, 4.0, [1.0]),  # two jumps, but no time between them
+        (lambda t: 0.0 if t <= 0 else 1.0, 4.0, []),
+        (lambda t: 1 / (1 + t) ** 0.5, 8.0, []),
+        (lambda t: t**0.3, 1e4, []),
+        (lambda t: 1 + math.sin(40 * t), 8.0, []),
+        (lambda t: math.sin(t) ** 2 + math.cos(t) ** 2, 10.0, []),  # rounding does not jump
+    ],
+)
+def test_jumps_of_a_function_are_found(function, end, found):
+    rate = schedules.held(schedules.Scaled(2.0, schedules.Function(function)), end)
+    np.testing.assert_allclose(rate.breaks, found, rtol=1e-14)
+
+
+def test_a_jump_that_is_named_and_found_is_one():
+    rate = schedules.Function(lambda t: 2.0 if t <= 1 else 1.0, [1.0, 1.5])
+    assert rate.breaks == (1.0, 1.5)
+    assert schedules.held(rate, 3.0).breaks == (np.nextafter(1.0, 2.0), 1.5)
+    assert schedules.held(rate, 0.0).breaks == (1.0, 1.5)
+
+
+@pytest.mark.parametrize(
     ("value", "said"),
     [
         ("cos:1", "`rate` must be a number, or steps:"),
@@ -108,6 +138,13 @@ def test_bad_parts_of_schedules_are_named(make, said):
 @pytest.mark.parametrize("t", ["x", 1j, {}, 10**400, None, b"1", [True]], ids=lambda t: f"{t!r:.5}")
 def test_times_are_numbers(schedule, t):
     with pytest.raises(ValueError, match="`t` must be real numbers, got "):
+        schedule(t)
+
+
+@pytest.mark.parametrize("schedule", [*EVERY, schedules.Function(abs)], ids=str)
+@pytest.mark.parametrize("t", [-1.0, [1, -2]])
+def test_times_are_from_zero_on(schedule, t):
+    with pytest.raises(ValueError, match="`t` must be from 0 on, got -"):
         schedule(t)
 
 

@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 import manypass as mp
+import manypass.__main__
 from manypass.cli import as_flags, main
 from manypass.commands import heard_from, print_table
 from manypass.data.advice import runs_of
@@ -318,6 +319,14 @@ def test_the_command_tells_it_too(capsys, filters):
     said = capsys.readouterr()
     assert said.out == "v_c = 2.168827\n"
     assert said.err.startswith("manypass: v_c is a limit to constant rates: --rate cosine")
+
+
+def test_a_law_is_of_inputs_and_targets_that_belong_together():
+    X = pd.DataFrame(RANDOM.standard_normal((40, 3)), columns=list("abc"))
+    y = X.a + 0.1 * RANDOM.standard_normal(40)
+    assert mp.inputs_of(X, y.sample(frac=1, random_state=0)) == mp.inputs_of(X, y)
+    with pytest.raises(ValueError, match="`y` must have the index of `X`, got another"):
+        mp.inputs_of(X, y.set_axis(range(1, 41)))
 
 
 def test_eigenvalues_of_too_few_examples_are_called_a_sample():
@@ -952,3 +961,75 @@ def test_a_folder_that_may_not_be_written_to_is_told_before_the_work(monkeypatch
     said = capsys.readouterr()
     assert re.search(f"{flag.split()[0]}: the folder '.*' may not be written to", said.err)
     assert said.out == ""
+
+
+def test_files_and_frames_go_where_they_belong(tmp_path):
+    frame, path = pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 3.0]}), tmp_path / "x.csv"
+    with pytest.raises(ValueError, match=r"`X` must be a table, got 'x.csv': .* by read_dataset"):
+        mp.Dataset("x.csv", "y")
+    with pytest.raises(ValueError, match=r"`path` must be the name .*: Dataset\(frame, target\)"):
+        mp.read_dataset(frame, "y")
+    with pytest.raises(ValueError, match=r"`path` must be the name of a file, got None"):
+        mp.read_dataset(None, "y")
+    with pytest.raises(ValueError, match=r"a file of this machine, got 'http://a.b/x.csv'"):
+        mp.read_dataset("http://a.b/x.csv", "y")
+    path.write_text("a,b,y\n")
+    with pytest.raises(ValueError, match=r"x.csv' has no examples, names of columns alone"):
+        mp.read_dataset(path, "y")
+    path.write_text("a, b , y \n" + ROWS)
+    assert mp.read_dataset(path, "y", drop=["b"]).names == ("a",)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.json"])
+def test_a_mark_of_an_editor_before_a_result_is_none_of_it(tmp_path, name):
+    found, path = mp.solve(PROBLEM, [1.0, 2.0]), tmp_path / name
+    mp.save(found, path)
+    path.write_bytes("\ufeff".encode() + path.read_bytes())
+    assert mp.load(path).identical(found)
+
+
+def test_an_eigenvalue_that_is_none_is_named():
+    with pytest.raises(ValueError, match=r"`eigenvalues` must lie from 0 to 1e9, .* got nan"):
+        mp.Exact(eigenvalues=[1.0, np.nan])
+
+
+def test_force_autocorrelations_that_do_not_fit_are_told_before():
+    with pytest.raises(ValueError, match="GB are free: take fewer `times`"):
+        mp.force_autocorrelation(PROBLEM, np.linspace(0, 8, 10**6))
+
+
+def test_figures_may_be_written_elsewhere(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("manypass.reproduce.reproduce", lambda *_, **__: ["figure"])
+    monkeypatch.setattr(os, "access", lambda *_: False)  # where the command stands
+    main(["reproduce", "1", "--out", str(tmp_path)])
+    assert capsys.readouterr().out == "figure\n"
+
+
+def test_an_interrupt_that_compiled_code_has_wrapped_twice_is_one(monkeypatch, capsys):
+    def interrupted():
+        try:
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt as stop:
+                raise SystemError("returned a result with an exception set") from stop
+        except SystemError as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    monkeypatch.setattr("manypass.cli.main", interrupted)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with pytest.raises(SystemExit) as stop:
+        manypass.__main__.main()
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == "manypass: interrupted\n"
+
+
+def test_memory_of_a_simulation_is_told_in_words_of_flags(capsys):
+    with pytest.raises(SystemExit):
+        main(["solve", "--alpha", "2", "--rate", "1", "--method", "simulation", "--n", "10000000"])
+    assert "GB are free: take a smaller --n" in capsys.readouterr().err
+
+
+def test_who_has_diverged_guesses_without_being_sampled():
+    found = mp.solve(PROBLEM.replace(rate=9.0), [1.0, 1000.0], mp.Exact(samples=512))
+    assert np.isinf(found.Q[1])
+    assert found.Et[1] == 0.5

@@ -93,3 +93,9 @@ def test_bad_eigenvalues(bad):
     if bad is not None:
         with pytest.raises(ValueError, match="`eigenvalues`"):
             mp.Exact(eigenvalues=bad)
+
+
+@pytest.mark.parametrize("n", [0, 2.5])
+def test_nodes_are_counted(n):
+    with pytest.raises(ValueError, match=f"`n` must be a whole number from 1 to 100000, got {n}"):
+        mp.spectrum.gauss_legendre(n)

@@ -75,6 +75,24 @@ def test_fields_of_method_rule_and_window_and_fields_that_change_together(thread
     assert np.isfinite(found.R_se[0, 1]).all()
 
 
+def test_a_point_of_a_sweep_answers_the_problem_with_its_values(threads, tmp_path):
+    rules, starts = ["adaline", mp.Adatron(2.0)], [None, mp.Start(0.5, 1.0)]
+    rates, laws = ["cosine:1:0.1:3", 1.0], ["isotropic", mp.Blocks([1.0, 2.0])]
+    together = {("rule", "start", "rate", "inputs"): zip(rules, starts, rates, laws, strict=True)}
+    grid = mp.Grid(PROBLEM, together, alpha=[1.0, 2.0], n=[40])
+    found = mp.sweep(grid, mp.Simulation(samples=2), times=[1.0], executor=threads)
+    mp.save(found, tmp_path / "x.nc")
+    for sweep in (found, mp.load(tmp_path / "x.nc")):
+        for i, rule in enumerate(["adaline", "Adatron(kappa=2.0)"]):
+            asked = PROBLEM.replace(rule=rules[i], start=starts[i], rate=rates[i], inputs=laws[i])
+            point = sweep.sel(rule=rule, alpha=2.0)
+            assert mp.problem_of(point) == asked.replace(alpha=2.0)
+            assert mp.problem_of(sweep.sel(rule=rule)) == asked  # several alphas are left
+    own = [lambda t: 1.0, lambda t: 2.0]
+    found = mp.sweep(mp.Grid(PROBLEM, rate=own), times=[1.0], executor=threads)
+    assert mp.problem_of(found.isel(rate=1), rate=own[1]) == PROBLEM.replace(rate=own[1])
+
+
 def test_one_bad_point_has_its_reason_and_the_others_their_answer(threads, tmp_path):
     steps = [(rate, "online", "replacement") for rate in (1.0, 3.2, 4.0)]
     steps.append((5.0, "batch", "fixed"))  # each is a value, together they make no problem
@@ -266,6 +284,11 @@ def test_schedules_starts_and_momentum_are_swept(threads, tmp_path):
         ),
         (lambda: mp.Grid(PROBLEM, mode=["on"]), "`mode` must be one of"),
         (lambda: mp.Grid(PROBLEM, rule=["adeline"]), "`rule` must be one of"),
+        (lambda: mp.Grid(PROBLEM, {("rate", "rate"): [(1, 2)]}), "`rate` is swept twice"),
+        (
+            lambda: mp.sweep(mp.Grid(PROBLEM, window=[0, 1]), window=3, workers=1),
+            "`window` = 3 is swept: leave it out of one of the two",
+        ),
         (lambda: mp.Grid(PROBLEM, method=["x"]), "`method` must be 'auto'"),
         (lambda: mp.Grid(PROBLEM, window=[-1]), "`window` must be a number from 0"),
         (lambda: mp.Grid(PROBLEM, rule=[mp.Adatron()], kappa=["x"]), "`kappa` must be a number"),

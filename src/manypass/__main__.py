@@ -35,7 +35,9 @@ def main() -> None:
         run()
     except (KeyboardInterrupt, SystemError) as error:
         # Compiled code that is interrupted wraps the one into the other.
-        reason = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+        reason: BaseException | None = error
+        while isinstance(reason, SystemError):
+            reason = reason.__cause__ or reason.__context__
         if not isinstance(reason, KeyboardInterrupt):
             raise
         print("manypass: interrupted", file=sys.stderr)

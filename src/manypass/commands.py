@@ -108,8 +108,12 @@ def warn(line: str | None) -> None:
 def check_drawing(picture: str | None) -> None:
     """Refuse a picture before the work is done, by its name or since matplotlib does not start."""
     check_suffix("--plot", picture, PICTURES)
-    if picture is None:
-        return
+    if picture is not None:
+        check_matplotlib()
+
+
+def check_matplotlib() -> None:
+    """Say before the work is done why matplotlib does not start, if it does not."""
     try:
         import matplotlib  # noqa: F401
     except ValueError as error:
@@ -404,7 +408,7 @@ def ended_in_order() -> Iterator[None]:
 
 def run_reproduce(arguments: argparse.Namespace) -> None:
     """Compute the paper's figures."""
-    check_drawing("figure.png")
+    check_matplotlib()
     from manypass.reproduce import reproduce
 
     options = {"seed": arguments.seed, "quick": arguments.quick, "progress": True}

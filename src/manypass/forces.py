@@ -36,7 +36,7 @@ class Difference:
 
     def __call__(self, x: Any, target: Any, *parameters: float) -> Any:
         """Return the slope at (x, ỹ)."""
-        force = partial(returned, "force", self.force)
+        force = partial(applied, "force", self.force)
         return central_difference(force, x, target, *parameters)  # type: ignore[no-untyped-call]
 
 
@@ -107,11 +107,29 @@ def with_helpers(
 
 
 def applied(name: str, function: Function, x: Any, target: Any, *parameters: float) -> Any:
-    """Return F(x, ỹ) or its slope; what is not finite is told where it is used."""
+    """Return F(x, ỹ) or its slope; what is not finite is told where it is used.
+
+    A function of numbers, with an `if` or of `math`, is asked entry by entry of arrays.
+
+    Examples
+    --------
+    >>> applied("force", lambda x, y: y if x * y < 0 else 0.0, np.array([1.0, -1.0]), 1.0)
+    array([0., 1.])
+    """
     x, target = (_numbers(*pair) for pair in (("x", x), ("target", target)))
     check_shapes(x, target)
+    shape = np.broadcast_shapes(np.shape(x), np.shape(target))
     with np.errstate(all="ignore"):
-        return returned(name, function, x, target, *parameters)
+        try:
+            found = returned(name, function, x, target, *parameters)
+            if np.shape(found) == shape:
+                return found
+        except Exception:
+            if not shape:
+                raise
+        pairs = zip(*(a.ravel().tolist() for a in np.broadcast_arrays(x, target)), strict=True)
+        values = [returned(name, function, *pair, *parameters) for pair in pairs]
+        return np.array(values, float).reshape(shape)
 
 
 def returned(name: str, function: Function, x: Any, target: Any, *parameters: float) -> Any:

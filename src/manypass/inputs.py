@@ -15,6 +15,7 @@ import numpy as np
 
 from manypass import checks
 from manypass.checks import Array
+from manypass.data.tidying import aligned
 from manypass.spectrum import gauss_legendre
 
 
@@ -275,6 +276,7 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     The teacher is the least-squares solution w, with P_k = μ_k (v_k·w)². With fewer examples than
     some ten per column both are distorted: eigenvalues are spread, and w fits the noise. With fewer
     examples than columns, p < N, a warning says that they are the sample's, not the population's.
+    If X and y both have an index (pandas), it says which belong together.
 
     Examples
     --------
@@ -285,7 +287,7 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     >>> law.mu.round(1).tolist(), law.P.round(2).tolist()
     ([0.2, 1.8], [1.0, 0.0])
     """
-    X, y = checks.reals("X", X), checks.reals("y", y)
+    X, y = checks.reals("X", X), checks.reals("y", aligned("X", X, "y", y))
     if X.ndim != 2 or y.shape != X.shape[:1] or not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise ValueError(f"`X` must be p × N finite numbers and `y` p, got {X.shape}, {y.shape}")
     if not X.any() or not y.any():

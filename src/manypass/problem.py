@@ -147,7 +147,7 @@ class Problem:
         The force F, by one of the rules, one's own `Rule`, or a name such as "adaline".
     rate : float or Schedule
         Learning rate v; v(t) by one of `manypass.schedules`, its text ("cosine:1.5:0.1:8") or a
-        function of t.
+        function of t, which may jump (`schedules.Function` says how short a pulse may be).
     decay : float or Schedule
         Weight decay λ, or λ(t).
     temperature : float
@@ -341,6 +341,12 @@ class Problem:
         rule = changes.get("rule", self.rule)
         rule = rules.from_dict(rule) if isinstance(rule, str | dict) else rule
         given = rule.parameters if isinstance(rule, rules.Rule) else {}
+        for key in changes.keys() & LAYERED if isinstance(rule, Committee) else ():
+            if key in rule.to_dict():
+                raise ValueError(
+                    f"`{key}` is one of the student's and of the teacher's: say whose by "
+                    f"replace(rule=Committee(...)) or replace(data=Teacher(...))"
+                )
         own = given.keys() - {*PROBLEM_FIELDS, *TEACHER_FIELDS}
         of_rule = {key: changes.pop(key) for key in own if key in changes}
         if of_rule:

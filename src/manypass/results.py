@@ -133,6 +133,8 @@ def problem_of(
     and found while they are in memory; otherwise give them as `data`. In any case their hash must
     be that of the result. Of functions of one's own, forces and rates, it holds the names: give
     the `rule`, `rate` or `decay` that they belong to, which must have the name in the result.
+    A point of a sweep, ``found.sel(rate=1.0)``, answers the problem with the values that it has; a
+    field along which there are still several is that of the problem given to the `Grid`.
 
     Examples
     --------
@@ -145,7 +147,7 @@ def problem_of(
     >>> mp.problem_of(found, rule=mine.rule) == mine
     True
     """
-    entry = problem_entry(result)
+    entry = _at_point(problem_entry(result), result)
     for name, value in (("rule", rule), ("rate", rate), ("decay", decay)):
         entry |= _own(name, entry.get(name), value)
     if data is not None:
@@ -155,6 +157,20 @@ def problem_of(
     elif "path" in entry["data"]:
         entry["data"] |= _found(entry["data"], result.encoding.get("source"))
     return Problem.from_dict(entry)
+
+
+def _at_point(entry: dict[str, Any], result: xr.Dataset | xr.DataArray) -> dict[str, Any]:
+    """Put what a point of a sweep has of the swept fields into the description of its problem."""
+    swept = [name for names in told(result, "grid") for name in names.split(", ")]
+    for name in sorted(swept, key=lambda name: name != "rule"):  # whose parameters follow it
+        if name not in result.coords or result.coords[name].ndim:
+            continue
+        value = result.coords[name].item()
+        value = told(result, "held").get(name, {}).get(value, value)
+        for owner in (entry, entry["data"], entry["rule"]):
+            if name in owner:  # else a setting of the method
+                owner[name] = value
+    return entry
 
 
 def _own(name: str, held: Any, given: Any) -> dict[str, Any]:
@@ -260,7 +276,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
         if suffix == ".nc":
             result = files.open_netcdf(path, content)
         else:
-            text = io.TextIOWrapper(io.BytesIO(content), "utf-8").read()
+            text = io.TextIOWrapper(io.BytesIO(content), "utf-8-sig").read()
             result = (formats.from_csv if suffix == ".csv" else formats.from_json)(text)
     except MemoryError:
         raise
@@ -316,7 +332,7 @@ def real(result: xr.Dataset, name: str) -> xr.DataArray:
     return values
 
 
-def told(result: xr.Dataset, attribute: str) -> Any:
+def told(result: xr.Dataset | xr.DataArray, attribute: str) -> Any:
     """Return what a result says of its problem or method, {} if it was lost on the way.
 
     Others' arithmetic drops attributes; what is there must be readable.

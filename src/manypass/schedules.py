@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,8 @@ from manypass import checks
 from manypass.checks import Array
 
 LARGEST = 1e6
+SCANNED = 4000  # parts of the time up to the last one, in which jumps of a function are looked for
+CLOSE = 1e-12  # of a time: breaks that are closer are one
 
 
 class Schedule:
@@ -253,12 +256,16 @@ class Warmup(Schedule):
 class Function(Schedule):
     """v(t) = f(t), a function of one's own.
 
+    Where it jumps, and where it begins or ceases to be 0, is found up to the last time that is
+    asked for. A pulse that is shorter than 1/4000 of that time, and than 1/50 of the time at which
+    it is, may be overlooked, and so may a jump of less than the function changes in that span.
+
     Parameters
     ----------
     function : callable
         Of one number t; it must return a number from 0 to 10⁶.
     breaks_at : float or sequence of float
-        Times at which it jumps or has a kink, if it does: theory needs to know them.
+        Times of pulses that are as short as that, and of kinks: theory needs to know them.
 
     Examples
     --------
@@ -316,10 +323,15 @@ class Function(Schedule):
                 )
         return np.array(values, float).reshape(t.shape)
 
-    @property
+    @cached_property
     def breaks(self) -> tuple[float, ...]:
-        """Times that were given."""
-        return tuple(self.breaks_at)
+        """Times that were given, and those of jumps up to the last time asked for."""
+        if not 0 < self.until < math.inf:
+            return tuple(self.breaks_at)
+        times = np.unique(np.concatenate([self.breaks_at, jumps(self, self.until)]))
+        # Of t = 1, where v is still what it was, and the next number the latter is the break.
+        alone = np.diff(times, append=np.inf) > CLOSE * times
+        return tuple(times[alone].tolist())
 
     @property
     def largest(self) -> float:
@@ -448,9 +460,9 @@ def breaks(*values: float | Schedule) -> tuple[float, ...]:
 
 def moments(value: float | Schedule, end: float, points: int) -> Array:
     """Return times at which to draw v(t): evenly spaced, and both sides of every jump."""
-    jumps = np.array([time for time in breaks(value) if time < end])
+    sides = np.array([time for time in breaks(value) if time < end])
     even = np.linspace(0, end, points)
-    return np.unique(np.concatenate([even, jumps, np.nextafter(jumps, 0)]))
+    return np.unique(np.concatenate([even, sides, np.nextafter(sides, 0)]))
 
 
 def held(value: Any, end: float) -> Any:
@@ -506,6 +518,41 @@ def scaled(value: float | Schedule, factor: float) -> Any:
     return Scaled(factor, value) if isinstance(value, Schedule) else factor * value
 
 
+def jumps(v: Schedule, end: float) -> Array:
+    """Return the times up to `end` from which on v is another: at jumps and beside v = 0.
+
+    Parts of the time are halved, each towards the larger change, until they are as short as numbers
+    can tell; the change of a smooth function shrinks with them, a jump stays.
+
+    Examples
+    --------
+    >>> from manypass import schedules
+    >>> schedules.jumps(schedules.Function(lambda t: 2 - t if t < 0.3 else 1.0), 1.0).tolist()
+    [0.3]
+    """
+    t = np.concatenate([np.linspace(0, end, SCANNED + 1), np.geomspace(CLOSE * end, end, SCANNED)])
+    t = np.unique(t)
+    values = v(t)
+    low, high, below, above = t[:-1], t[1:], values[:-1], values[1:]
+    least = np.full(low.size, 1e-9 * values.max())  # what is less may be rounding
+    for halving in range(60):
+        beside = (below > 0) != (above > 0)  # of v = 0: where that ends matters without a jump
+        if halving % 5 == 0:
+            change = np.abs(above - below)
+            kept = beside | (change > least)
+            low, high, below, above, beside = (
+                part[kept] for part in (low, high, below, above, beside)
+            )
+            least = np.maximum(least, change / 2)[kept]
+        middle = (low + high) / 2
+        now = v(middle)
+        nearer = np.abs(now - below) > np.abs(above - now)
+        early = np.where(beside, (now > 0) != (below > 0), nearer)
+        low, below = np.where(early, low, middle), np.where(early, below, now)
+        high, above = np.where(early, middle, high), np.where(early, now, above)
+    return np.asarray(high[low > 0])
+
+
 def _set(schedule: Schedule, /, **values: Any) -> None:
     for name, value in values.items():
         object.__setattr__(schedule, name, value)
@@ -520,8 +567,11 @@ def _time(name: str, value: Any) -> float:
 
 
 def _at(t: Any) -> Array:
-    """Return times as floats; asked at every step, what is surely a number is not looked at."""
-    return np.asarray(t) if type(t) in (float, np.float64) else checks.reals("t", t)
+    """Return times from 0 on as floats; asked at every step, what is surely a number is quick."""
+    times = np.asarray(t) if type(t) in (float, np.float64) else checks.reals("t", t)
+    if times.size and times.min() < 0:
+        raise ValueError(f"`t` must be from 0 on, got {times.min():g}")
+    return times
 
 
 def _number(word: str) -> float:

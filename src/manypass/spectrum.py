@@ -122,7 +122,7 @@ def empirical(eigenvalues: Any) -> Spectrum:
     if values.ndim != 1 or values.size == 0:
         odd = checks.shown(eigenvalues)
         raise ValueError(f"`eigenvalues` must be a 1-D array of numbers, got {odd}")
-    top = values.max()
+    top = values.max(initial=0.0, where=~np.isnan(values))
     bad = values[~((values >= -1e-9 * top) & (values <= 1e9))]
     if bad.size or not top >= 1e-9:
         wrong = bad[0] if bad.size else top
@@ -144,5 +144,5 @@ def empirical(eigenvalues: Any) -> Spectrum:
 @lru_cache(maxsize=32)
 def gauss_legendre(n: int) -> tuple[Array, Array]:
     """Nodes and weights on (−1, 1), computed once."""
-    u, weight = np.polynomial.legendre.leggauss(n)
+    u, weight = np.polynomial.legendre.leggauss(checks.count("n", n, 1, 100_000))
     return u, weight

@@ -20,6 +20,7 @@ from manypass.exact.training_error import shot_exponent, shot_moments, wave_numb
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
 
+DIVERGED = "learning has diverged before `time` = {:g}: no distribution"
 MOST_WORK = 1e13  # cubes of instants that are sampled: about an hour
 
 
@@ -192,9 +193,10 @@ def _adaline_density(
                 f"too well, its x is not random within the accuracy of its density"
             )
         variance = np.maximum(variance, 1e-12 * fresh)  # of one that has just been learned
+        height = 1 / np.sqrt(2 * math.pi * variance)
         with np.errstate(over="ignore"):  # a point that is far away
-            bell = np.exp(-((x[:, None] - mean) ** 2) / (2 * variance))
-        return {"P": (bell / np.sqrt(2 * math.pi * variance)).sum(axis=1)}
+            bells = (height * np.exp(-((point - mean) ** 2) / (2 * variance)) for point in x)
+            return {"P": np.array([bell.sum() for bell in bells])}
 
     return np.asarray(sum(part["P"] for part in chunks(measure, samples, seed)) / samples)
 
@@ -229,7 +231,12 @@ def _tables(problem: Problem, time: float, source: Any) -> tuple[Tables, float]:
                 f"`source` 'exact' serves Adaline and Hebbian, not `rule` {problem.rule!r}: give "
                 f"a DMFT or a Simulation, or a result with C and G"
             )
-        return Memory(problem, time).tables(time)
+        if math.isinf(time):
+            check_steady(problem)
+        tables, now = Memory(problem, time).tables(time)
+        if not np.isfinite(tables.C).all():
+            raise ValueError(DIVERGED.format(time))
+        return tables, now
     tables = result_tables(source)
     if source.attrs.get("problem") != results.attributes(problem)["problem"]:
         raise ValueError("`source` answers another problem than the `problem` given")
@@ -239,6 +246,8 @@ def _tables(problem: Problem, time: float, source: Any) -> tuple[Tables, float]:
 
 
 def _dataset(problem: Problem, time: float, values: dict[str, Array], attrs: Any) -> xr.Dataset:
+    if not np.isfinite(values["x"]).all():
+        raise ValueError(DIVERGED.format(time))
     variables = {
         name: ("example", value, {"long_name": results.LONG_NAMES[name]})
         for name, value in values.items()

@@ -10,7 +10,7 @@ from typing import Any
 import xarray as xr
 
 from manypass import checks, orders, results
-from manypass.data import scheduled, units
+from manypass.data import preparing, scheduled, units
 from manypass.data.averaging import Averages
 from manypass.data.dataset import Dataset
 from manypass.data.measuring import Measure
@@ -125,6 +125,10 @@ def advise(
     size = kept.batch_size if batch_size is None else batch_size
     size = checks.count("batch_size", size, 1, data_of(kept).p)  # not what is held out
     warn_of_few(data_of(kept))
+    if told := preparing.uneven(data):
+        warnings.warn(
+            f"good rates are those of the largest numbers{told}", stacklevel=checks.outside()
+        )
     with calm(data):
         search = Search(kept.replace(batch_size=size), passes, objective)
         found = report(
@@ -177,12 +181,12 @@ def report(search: Search, seed: int, schedules: bool, progress: bool = False) -
         lambda z: (search.rate(z), decay), lambda c: c.start == c.passes == last
     )
     best_decay = search.along(lambda z: (v, search.decay(z)), lambda c: c.start == c.passes == last)
-    rows = {
+    rows = {  # where all diverge, the first of them: the start
         "start": start,
-        "rate": min(best_rate, start, key=error_of),
+        "rate": min(start, best_rate, key=error_of),
         "passes": min((c for c in first if c.start == c.passes), key=error_of),
         "window": min((c for c in first if c.passes == last), key=error_of),
-        "decay": min(best_decay, only(search.run(v, 0.0), last, last), start, key=error_of),
+        "decay": min(start, best_decay, only(search.run(v, 0.0), last, last), key=error_of),
         "all": search.together(),
     }
     # The search is rougher than what is reported: what it finds may be worse than the start.

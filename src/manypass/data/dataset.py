@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
@@ -107,6 +108,12 @@ class Dataset:
         one_hot = self.one_hot
         if not isinstance(one_hot, bool):
             one_hot = tidying.column_list("one_hot", one_hot)
+        for argument in ("X", "X_test"):
+            if isinstance(given := getattr(self, argument), str | os.PathLike):
+                raise ValueError(
+                    f"`{argument}` must be a table, got {checks.shown(given)}: files are read by "
+                    f"read_dataset('train.csv', target)"
+                )
         if self.y is None:
             raise ValueError("`y` must be targets, or the name of a column of `X`, got None")
         levels = getattr(getattr(self.X, "columns", None), "nlevels", 1)

@@ -220,10 +220,17 @@ def _suffix(file: Path) -> str | None:
 
 
 def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str, ...]) -> Any:
-    file = Path(path) if isinstance(path, str | Path) else Path()
+    if not isinstance(path, str | Path):
+        frame = ": Dataset(frame, target) takes a frame" if columns.is_frame(path) else ""
+        odd = checks.shown(path)
+        raise ValueError(f"`{argument}` must be the name of a file, got {odd}{frame}")
+    if "://" in str(path):
+        odd = checks.shown(path)
+        raise ValueError(f"`{argument}` must be a file of this machine, got {odd}: download it")
+    file = Path(path)
     suffix = _suffix(file)
     if suffix is None:
-        odd = checks.shown(checks.written(path))
+        odd = checks.shown(str(path))
         raise ValueError(f"`{argument}` must end in {', '.join(FORMATS)}, got {odd}")
     if not os.path.isfile(file):  # False of a name that is too long, where Path raises
         raise ValueError(f"`{argument}`: there is {missing(file)}")
@@ -239,6 +246,8 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
             first = pd.read_csv(file, **text, header=None, nrows=1, dtype=str).iloc[0].dropna()
             _check_header(f"`{argument}` {str(path)!r}", list(map(str, first)))
             columns.check_distinct(argument, first)
+        if text:  # pandas takes blanks off before a name alone
+            table.columns = [n.strip() if isinstance(n, str) else n for n in table.columns]
     except ImportError:
         raise ValueError(
             f"`{argument}` {str(path)!r}: Parquet needs pyarrow: pip install 'manypass[data]'"
@@ -253,6 +262,8 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
     except (ValueError, OSError, EOFError, zlib.error) as error:  # parser errors among them
         raise ValueError(f"`{argument}` {str(path)!r} {_unreadable(error)}") from None
     columns.check_distinct(argument, table.columns)
+    if not len(table):
+        raise ValueError(f"`{argument}` {str(path)!r} has no examples, names of columns alone")
     nameless = [n for n in map(str, table.columns) if n.startswith("Unnamed: ") and n not in drop]
     if nameless:
         raise ValueError(

@@ -117,6 +117,8 @@ class Search:
         return self.known[rate, decay]
 
     def _run(self, rate: float, decay: float) -> list[Choice]:
+        if rate * decay >= self.data.n:  # a step of which turns the weights round
+            return [Choice(rate, decay, s, s, math.inf) for s in self.stops]
         problem = self.problem.replace(rate=rate, decay=decay)
         moments = self.moments(problem, diagonal=self.examples.rank > LARGE)
         H = self.examples.H_test

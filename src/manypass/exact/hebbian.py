@@ -111,7 +111,7 @@ class HebbianOrder:
             x2 = Q + 2 * a * R * mean + b * square
             return np.asarray(0.5 * (b - 2 * (a * R + b * mean) + x2))
         out = np.full(R.size, 0.5)
-        for i in np.flatnonzero(Q > 0).tolist():
+        for i in np.flatnonzero((Q > 0) & np.isfinite(Q)).tolist():  # else a guess
             if problem.sequence == "fixed":
                 out[i] = self._repeated_error(i)
                 continue

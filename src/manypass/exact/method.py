@@ -235,7 +235,11 @@ class Exact:
             return {}
         from manypass.cavity.sampling import adaline_training_error  # compiles: only when needed
 
-        sampled: dict[str, Any] = adaline_training_error(problem, t, **sampling)
+        sampled = {"Et": np.full(t.size, 0.5), "Et_se": np.zeros(t.size)}  # the diverged guess
+        known = np.isfinite(found["Q"]) if "Q" in found else np.ones(t.size, bool)
+        if known.any():
+            for name, value in adaline_training_error(problem, t[known], **sampling).items():
+                sampled[name][known] = value
         self._tell(sampled)
         return sampled
 

@@ -22,6 +22,8 @@ NODES = 14
 ACCURACY = 1e-10  # of F2 and Q on a panel, relative to their size
 LARGEST = 1e200  # beyond it a diverging solution is reported as inf
 PANELS = 20_000
+EARLY = 1e-9  # of the time, how long the first panel is where the rate rises from nothing
+CLOSE = 1e-5  # of a time, what is about it has digits enough to be told apart
 
 
 class Moving:
@@ -37,6 +39,9 @@ class Moving:
         span = end - begin
         v, decay = self._rates(np.zeros(1))
         step = min(span, 1 / max(float(v[0] * (decay[0] + modes.h.max())), 1 / span))
+        (later,), _ = self._rates(np.array([step]))
+        if not before.e.any() and v[0] < 1e-3 * later:  # R, Q ~ t², and R/√Q is wanted
+            step = min(step, max(EARLY * span, CLOSE * begin))
         self.lost = np.inf
         before = self._quiet(before, -1.0)
         while (left := span - self.edges[-1]) > 1e-12 * span:

@@ -41,13 +41,22 @@ def solution(
 
 def curves(problem: Problem, t: Array, *, two_time: bool, sampling: dict[str, Any]) -> Any:
     """R, Q, F2, Eg at times; Et unless it has to be sampled and is not asked for; C and G."""
-    task = problem.data.task
     if two_time:
         memory.require(6 * 8 * t.size**2, "take fewer `times` or two_time=False")
+    with np.errstate(all="ignore"):  # what diverges ends as inf
+        found = _curves(problem, t, two_time, sampling)
+    lost = {name: np.isnan(found[name]) for name in found if not name.endswith("_se")}
+    return found | {name: np.where(lost[name], np.inf, found[name]) for name in lost}
+
+
+def _curves(problem: Problem, t: Array, two_time: bool, sampling: dict[str, Any]) -> Any:
+    task = problem.data.task
     found = solution(problem, t, until_settled=not two_time)
     out = {name: value.copy() for name, value in found.curves.items()}
     for name in ("Q", "F2"):
         out[name] = np.maximum(out[name], 0.0)  # squares: what is below is rounding
+    for name in ("R", "Q"):
+        out[name][t == 0] = 0.0  # orders begin with J = 0
     out["Eg"] = generalization_error(task, out["R"], out["Q"])
     if isinstance(found, HebbianOrder):
         out |= _closed(found.training_error())

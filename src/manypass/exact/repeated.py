@@ -20,6 +20,7 @@ from manypass.spectrum import gauss_legendre
 ENOUGH = (32, 64, 128, 256)  # epochs after which learning may have settled
 STILL = 1e-7  # relative change in the last quarter of them, if it has
 MOST = 500  # epochs
+LARGEST = 400.0  # digits of a Q ~ r^{−2k} after k epochs that no number holds, whatever its factor
 
 
 class Circle:
@@ -60,9 +61,12 @@ class Repeated:
     def __init__(self, problem: Problem, t: Array, *, until_settled: bool = True) -> None:
         self.problem, self.step = problem, problem.batch_share * problem.teacher.alpha
         self.epoch, self.phase = located(problem, t)
-        count = int(self.epoch.max()) + 1
         with np.errstate(all="ignore"):
             self.radius = convergence(problem, self.step)
+        digits = -2 * math.log10(self.radius) * self.epoch  # of Q, if it grows
+        self.lost = (digits > LARGEST) & until_settled  # C and G want every epoch
+        self.epoch = np.where(self.lost, 0, self.epoch)
+        count = int(self.epoch.max()) + 1
         for few in ENOUGH if until_settled and self.radius == 1 else ():
             if few >= count:
                 break
@@ -102,7 +106,7 @@ class Repeated:
         """Values at the times from those at the points of the line, point × epoch."""
         share = self.line.at(self.phase)
         values = np.sum(share * np.array(table)[:, self.epoch].T, axis=1)
-        return np.where(np.isfinite(values), values, np.inf)
+        return np.where(np.isfinite(values) & ~self.lost, values, np.inf)
 
     def training_error(self) -> Array:
         """P(ỹx < 0): in the first epoch, where it starts as √t, at every time itself."""
@@ -114,7 +118,7 @@ class Repeated:
             for i in np.flatnonzero(self.epoch == 0):
                 phase = float(self.phase[i])
                 out[i] = first.training_error(phase)[0] if phase > 0 else 0.5
-        return out
+        return np.where(np.isfinite(out) & ~self.lost, out, 0.5)
 
     def two_time(self) -> tuple[Array, Array]:
         """C(t,s), and G(t,s) for t ≥ s, else 0.

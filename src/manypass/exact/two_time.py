@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import checks, orders, results
+from manypass import checks, memory, orders, results
 from manypass.checks import Array
 from manypass.exact.course import Course
 from manypass.exact.modes import Modes, State, linear_modes
@@ -70,6 +70,7 @@ def force_autocorrelation(problem: Problem, times: Any) -> xr.DataArray:
     [0.895006, 0.76156, 0.702242]
     """
     t = checks.increasing("times", times, results.LATEST)
+    memory.require(8 * 8 * t.size**2, "take fewer `times`")
     course = Course(orders.require(checked(problem), "force_autocorrelation"), float(t[-1]))
     modes, state = course.modes, course.at(t)
     mean = sum(part.T @ (w[:, None] * part) for w, part in modes.residuals(state))

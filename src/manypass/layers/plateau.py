@@ -59,7 +59,7 @@ def specialization(
     -------
     xarray.Dataset
         On `alpha` (and t): `time`, inf where units are still alike at the last of the times, with
-        `time_se` over the draws, and `specialization` S(t), its mean over them.
+        `time_se` over the draws (NaN of one), and `specialization` S(t), its mean over them.
 
     Examples
     --------
@@ -108,9 +108,11 @@ def specialization(
                 R, Q = found.R.values, found.Q.values
             S[i, j] = apart(R, Q, net.T)
             ends[i, j] = end(t, S[i, j])
-    with np.errstate(invalid="ignore"):
-        spread = ends.std(axis=1, ddof=1) if len(starts) > 1 else np.zeros(given.size)
-    spread = np.where(np.isfinite(spread), spread, np.inf) / np.sqrt(len(starts))
+    spread = np.full(given.size, 0.0 if n is None else np.nan)  # one draw has no error bar
+    if len(starts) > 1:
+        with np.errstate(invalid="ignore"):
+            spread = ends.std(axis=1, ddof=1) / np.sqrt(len(starts))
+        spread = np.where(np.isfinite(spread), spread, np.inf)
     out = xr.Dataset(
         {
             "time": ("alpha", ends.mean(axis=1), {"long_name": "end of the plateau"}),

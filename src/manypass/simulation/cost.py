@@ -25,6 +25,7 @@ def estimate(method: Simulation, problem: Problem, until: float, looks: int) -> 
     work = method.samples * n * (n * until * runs + p * (1 + looks / 8))
     if method.device != "cpu" or (work < SMALL and problem.mode == "online"):
         return 0.0
+    threads = method._threads(problem, 1)  # refuses what does not fit
     make, seed = method._on(problem)._maker(problem, 1), np.random.SeedSequence(method.seed)
     sample: Any = make(seed.spawn(1)[0])
     drawn = _seconds(lambda: make(seed.spawn(1)[0]))  # the first has loaded what is compiled
@@ -39,7 +40,7 @@ def estimate(method: Simulation, problem: Problem, until: float, looks: int) -> 
     left = 0.0 if network.diverged else pace * (until - now)
     learned = (spent + left) * runs
     each = drawn + learned + measured * math.ceil(looks / MEASURED_AT_ONCE)
-    return each * method.samples / min(method._threads(problem, 1), method.samples)
+    return each * method.samples / min(threads, method.samples)
 
 
 def told(method: Any, problem: Problem, until: float, looks: int) -> str | None:

@@ -234,20 +234,29 @@ class Simulation:
         if reason:
             raise ValueError(reason)
         problem = self._ordered(problem)
-        until, p = self.settle if math.isinf(time) else time, how_many(problem.data, self.n)
+        until, p, before = time, how_many(problem.data, self.n), None
+        if math.isinf(time):
+            until, epoch = self.settle, settling.epoch(problem, p, self.n)
+            before = max(until - settling.whole(until / 2, epoch), 0.0)
         if self.device == "cuda":
-            read = lambda networks: networks.activations(until)  # noqa: E731
+            read = lambda networks: networks.activations(until, before)  # noqa: E731
             found = list(self._waves(problem, read, math.ceil(count / p)))
-            return {k: np.concatenate([f[k].ravel() for f in found])[:count] for k in found[0]}
-        make = self._maker(problem, 1)
+        else:
+            make = self._maker(problem, 1)
 
-        def sample(i: int) -> Measured:
-            seed = np.random.SeedSequence(self.seed, spawn_key=(i,))
-            return make(seed).activations(until)
+            def sample(i: int) -> Measured:
+                seed = np.random.SeedSequence(self.seed, spawn_key=(i,))
+                return make(seed).activations(until, before)
 
-        networks, threads = range(math.ceil(count / p)), self._threads(problem, 1)
-        found = list(in_order(sample, networks, threads))
-        return {name: np.concatenate([f[name] for f in found])[:count] for name in found[0]}
+            networks, threads = range(math.ceil(count / p)), self._threads(problem, 1)
+            found = list(in_order(sample, networks, threads))
+        moved = Average()
+        for network in found:
+            if before is not None:
+                moved.extend({"moved": network.pop("moved")})
+        if before is not None:
+            settling.tell(moved, settling.WATCHED, problem, self.settle)
+        return {k: np.concatenate([f[k].ravel() for f in found])[:count] for k in found[0]}
 
     def _tell(self, problem: Problem) -> None:
         """Warn of steps that are coarse, and of a force that never moves finite networks."""

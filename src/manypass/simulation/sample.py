@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,11 +97,7 @@ class Sample:
         """Measure after `settle`, the weights averaged over the window; and what has `moved`."""
         network, epoch = self.network(), settling.epoch(self.problem, *self.examples.X.shape)
         settle = settling.whole(self.method.settle, epoch)
-
-        def look(time: float) -> Measured:
-            network.advance(time)
-            return self.measure(network.J[None].astype(float), np.array([network.diverged]))
-
+        look = partial(self._look, network)
         seen = [look(time) for time in (settling.whole(settle / 2, epoch), settle)]
         mean = np.zeros(self.examples.X.shape[1])
         covered = network.advance(settle + window, mean)
@@ -114,13 +111,20 @@ class Sample:
             out |= {name: averaged[name] for name in averaged if name not in ("F2", "Et")}
         return {name: value[0] for name, value in out.items()}
 
-    def activations(self, time: float) -> Measured:
-        """y, ỹ and x of every training example."""
-        network, examples = self.network(), self.examples
+    def activations(self, time: float, before: float | None = None) -> Measured:
+        """y, ỹ and x of every training example; what has `moved` since a time before, if given."""
+        network, examples, out = self.network(), self.examples, Measured()
+        if before is not None:
+            out["moved"] = settling.moves(*(self._look(network, at) for at in (before, time)))
         network.advance(time)
         x = np.where(network.diverged, np.inf, (examples.X @ network.J).astype(float))
         y = (examples.X @ examples.B.astype(examples.X.dtype)).astype(float)
-        return {"y": y, "target": examples.targets, "x": x}
+        return out | {"y": y, "target": examples.targets, "x": x}
+
+    def _look(self, network: Learner | Flow | Descent, time: float) -> Measured:
+        """Measure a network at a time."""
+        network.advance(time)
+        return self.measure(network.J[None].astype(float), np.array([network.diverged]))
 
     def measure(self, J: Array, lost: Flags) -> Measured:
         """R, Q, F2, Eg, Et of weights J (times × N); a diverged network has inf, or guesses."""

@@ -16,8 +16,8 @@ import xarray as xr
 from manypass import checks, results
 from manypass.data.dataset import Dataset
 from manypass.problem import PROBLEM_FIELDS, TEACHER_FIELDS, Problem, Teacher, checked
-from manypass.rules import RULES, Adaline, Rule
-from manypass.sweeps.labels import canonical, coordinate, label
+from manypass.rules import RULES, Adaline, Rule, from_dict
+from manypass.sweeps.labels import canonical, coordinate, entry, label
 from manypass.sweeps.points import Answer, Point
 from manypass.verbs import METHODS, named
 
@@ -68,8 +68,8 @@ class Grid:
                 raise ValueError(
                     f"`axes` must map fields or tuples of fields, got {checks.shown(key)}"
                 )
-            for name in names:
-                if name in self._names:
+            for i, name in enumerate(names):
+                if name in (*self._names, *names[:i]):
                     raise ValueError(f"`{name}` is swept twice")
             self.axes[names] = _steps(names, values)
         if not self.axes:
@@ -107,6 +107,8 @@ class Grid:
         self.check_fields(method)
         t = None if times is None else checks.increasing("times", times, results.LATEST)
         window = checks.number("window", window, 0, results.LATEST)
+        if window and "window" in self._names:
+            raise ValueError(f"`window` = {window:g} is swept: leave it out of one of the two")
         if t is not None and (window or "window" in self._names):
             raise ValueError("`window` is for steady states: leave out either it or `times`")
         if checks.flag("two_time", two_time) and t is None:
@@ -126,6 +128,7 @@ class Grid:
         if times is None:
             window = checks.number("window", window, 0, results.LATEST)
         rule = chosen.pop("rule", self.problem.rule)
+        rule = from_dict(rule) if isinstance(rule, str) else rule
         inner = {k: chosen.pop(k) for k in list(chosen) if k in rule.parameters}
         if inner:
             rule = rule.changed(**inner)
@@ -170,7 +173,8 @@ class Grid:
 
     def _rules(self) -> dict[str, Rule]:
         """Return the parameters of the rules, each with a rule that has it."""
-        rules = [self.problem.rule, *self._swept("rule")]
+        swept = (from_dict(r) if isinstance(r, str) else r for r in self._swept("rule"))
+        rules = [self.problem.rule, *swept]
         return {name: rule for rule in rules if isinstance(rule, Rule) for name in rule.parameters}
 
     def collect(self, answers: Sequence[Answer | str], attrs: Fields) -> xr.Dataset:
@@ -237,6 +241,17 @@ class Grid:
             {
                 ", ".join(names): [list(map(label, names, step)) for step in steps]
                 for names, steps in self.axes.items()
+            }
+        )
+
+    def held(self) -> str:
+        """Return as JSON what stands in files for values of the problem that are named by texts."""
+        named_by = {name: coordinate(name, self._swept(name)) for name in self._names}
+        return json.dumps(
+            {
+                name: dict(zip(texts, (entry(name, v) for v in self._swept(name)), strict=True))
+                for name, texts in named_by.items()
+                if name in {*PROBLEM_SIDE, "rule"} and isinstance(texts[0], str)
             }
         )
 

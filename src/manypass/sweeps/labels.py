@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from manypass import rules, schedules
+from manypass import inputs, rules, schedules
 from manypass.start import Start
 
 SCHEDULED = ("rate", "decay")
 
 
 def canonical(name: str, value: Any) -> Any:
-    """Return the one text of a schedule, the rule of a name; other values as they are."""
+    """Return the one text of a schedule, the rule of a table; other values as they are."""
     if name == "rule" and isinstance(value, str | dict):
-        return rules.from_dict(value)
+        rule = rules.from_dict(value)
+        return value if isinstance(value, str) else rule  # a name is what `sel` is then given
     if name not in SCHEDULED or not (isinstance(value, str) or callable(value)):
         return value
     value = schedules.read(name, value)
@@ -30,6 +31,24 @@ def label(name: str, value: Any) -> Any:
     if isinstance(value, schedules.Schedule):
         return str(value)
     return value if isinstance(value, str | int | float) else repr(value)
+
+
+def entry(name: str, value: Any) -> Any:
+    """Return what stands in files for a value of a field of the problem.
+
+    Examples
+    --------
+    >>> entry("rule", "adatron"), entry("rate", schedules.Cosine(1.5, 0.1, 8.0))
+    ({'name': 'adatron', 'kappa': 1.0}, 'cosine:1.5:0.1:8')
+    """
+    if name == "rule":
+        rule = value if isinstance(value, rules.Rule) else rules.from_dict(value)
+        return rule.to_dict()
+    if name == "start":
+        return value.to_dict() if isinstance(value, Start) else value
+    if name == "inputs":
+        return inputs.read(value).plain()
+    return label(name, value)
 
 
 def coordinate(name: str, values: Iterable[Any]) -> list[Any]:

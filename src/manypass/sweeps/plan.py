@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from manypass import checks, rules
+from manypass import checks
 from manypass.files import toml
 from manypass.flags import (
     MOST_TIMES,
@@ -104,7 +104,7 @@ def _filled(entries: dict[str, Any], axes: dict[Any, list[Any]]) -> dict[str, An
             if name in TEACHER_FIELDS:
                 data.setdefault(name, value)
             elif name in ("rate", "rule"):
-                filled.setdefault(name, value.to_dict() if name == "rule" else value)
+                filled.setdefault(name, value)
     return filled | {"data": data}
 
 
@@ -130,8 +130,7 @@ def _values(name: str, entry: Any) -> list[Any]:
     if isinstance(entry, list):
         if not entry:
             raise ValueError(f"`{name}` must have at least one value, got []")
-        convert = {"rule": rules.from_dict, "method": _method}.get(name, lambda value: value)
-        return [convert(value) for value in entry]
+        return [_method(value) for value in entry] if name == "method" else entry
     if name in ("rule", "method"):
         raise ValueError(f"`{name}` must be a list, got {checks.shown(entry)}")
     if not isinstance(entry, dict) or not {"from", "to", "count"} <= set(entry):

@@ -245,7 +245,7 @@ def _short(value: Any) -> str:
 
 
 def _attributes(grid: Grid, method: Any, store: Store | None) -> dict[str, Any]:
-    attrs = results.attributes(grid.problem) | {"grid": grid.plain()}
+    attrs = results.attributes(grid.problem) | {"grid": grid.plain(), "held": grid.held()}
     attrs["method"] = json.dumps("auto" if method == "auto" else results.method_entry(method))
     if store is not None and store.skipped:
         attrs["skipped"] = json.dumps(store.skipped)

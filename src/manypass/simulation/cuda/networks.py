@@ -265,18 +265,13 @@ class Networks:
         """Measure after `settle`, the weights averaged over the window; and what has `moved`."""
         epoch = settling.epoch(self.problem, self.examples.p, self.method.n)
         settle = settling.whole(self.method.settle, epoch)
-
-        def look(time: float) -> Measured:
-            self.advance(time)
-            return self.measure()
-
-        seen = [look(time) for time in (settling.whole(settle / 2, epoch), settle)]
+        seen = [self._look(time) for time in (settling.whole(settle / 2, epoch), settle)]
         total = cuda.to_device(np.zeros(self.J.size, self.real))
         covered = self.advance(settle + window, total)
-        now = look(settle + window)
+        now = self._look(settle + window)
         if epoch:
             times = settling.looks(self.problem, settle + window, epoch, self.examples.p)
-            now = settling.over_epoch([look(time) for time in times])
+            now = settling.over_epoch([self._look(time) for time in times])
         out = now | {"moved": settling.moves(*seen)}
         if covered:
             mean = cuda.to_device((total.copy_to_host() / covered).astype(self.real))
@@ -284,12 +279,20 @@ class Networks:
             out |= {name: averaged[name] for name in averaged if name not in ("F2", "Et")}
         return out
 
-    def activations(self, time: float) -> Measured:
-        """y, ỹ and x of every training example (networks × examples)."""
+    def _look(self, time: float) -> Measured:
+        """Measure at a time."""
+        self.advance(time)
+        return self.measure()
+
+    def activations(self, time: float, before: float | None = None) -> Measured:
+        """y, ỹ and x of every training example (networks × examples); what has `moved`."""
+        out = Measured()
+        if before is not None:
+            out["moved"] = settling.moves(*(self._look(at) for at in (before, time)))
         self.advance(time)
         x, y = (self.errors(self.examples, J, show=True)[1] for J in (self.J, self.B))
         lost = self.lost.copy_to_host() != FINE
-        return {
+        return out | {
             "y": y.copy_to_host().astype(float),
             "target": self.examples.targets.copy_to_host().astype(float),
             "x": np.where(lost[:, None], np.inf, x.copy_to_host().astype(float)),

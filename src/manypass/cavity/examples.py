@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manypass.cavity.tables import FAST, Tables, look_up_1, look_up_2
+from manypass.cavity.tables import Tables, look_up_1, look_up_2
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 from manypass.problem import Teacher
 
 

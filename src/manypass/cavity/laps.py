@@ -19,9 +19,8 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from manypass.cavity.stationary import Stationary
-from manypass.cavity.tables import FAST
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 from manypass.problem import Problem
 
 EVEN = 8  # slowest frequencies of h that are drawn as evenly as y

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from manypass.checks import Array
-from manypass.compiling import njit
+from manypass.compiling import FAST, njit
 from manypass.exact.course import Course
 from manypass.exact.modes import linear_modes
 from manypass.exact.steady import check_steady, critical_rate, stationary, stationary_noise
@@ -24,12 +24,6 @@ from manypass.problem import Problem
 FINE = 0.1  # grid step in units of the fastest relaxation time
 MOST = 1600  # grid points
 MARGIN = 6  # grid points beyond the last time asked for, so that no lookup is one-sided
-FAST: dict[str, Any] = {
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-    "fastmath": {"contract"},
-}
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from scipy import special
 
 import manypass as mp
 from manypass import rules
+from manypass.cavity.smooth import jumps
 from manypass.simulation import kernels
 
 
@@ -324,3 +325,35 @@ def test_forces_of_numbers_serve_arrays_entry_by_entry(force):
     for function in (rule.force, rule.slope):
         each = [[function(float(a), float(b)) for b in y] for a in x[:, 0]]
         np.testing.assert_array_equal(function(x, y), each)
+
+
+def test_jumps_that_are_too_close_to_be_found_are_named():
+    def pulse(x, y):
+        return y * (abs(x - 0.5003) < 0.001)
+
+    found, named = mp.Rule(pulse), mp.Rule(pulse, jumps=[0.5013, 0.4993])
+    assert not jumps(found, "classification")
+    assert jumps(named, "classification")
+    assert named.jumps == (0.4993, 0.5013)
+    assert named != found
+    assert "jumps=[0.4993, 0.5013]" in repr(named)
+    step = mp.Rule(lambda x, y, at: 1.0 * (x > at), jumps=[0.5], at=0.5)
+    assert step.changed(at=1.0).jumps == ()
+    data = mp.Teacher(alpha=1.0)
+    batch = mp.Problem(data, named, rate=1.0, mode="batch")
+    with pytest.raises(ValueError, match=r"its force jumps at x = 0.4993"):
+        mp.solve(batch, [1.0], mp.DMFT())
+    with pytest.raises(ValueError, match=r"`jumps`: the force does not jump at x = 0.3 "):
+        mp.Rule(pulse, jumps=[0.3])
+    for wrong in ("0", 0.5, [math.nan], ["a"]):
+        with pytest.raises(ValueError, match=r"`jumps` must"):
+            mp.Rule(pulse, jumps=wrong)
+
+
+def test_a_force_read_from_a_text_may_call_helpers():
+    """Functions that exec() makes belong to no module."""
+    scope = {}
+    exec("import math\ndef g(a): return math.tanh(a)\ndef f(x, y): return g(y - x)", scope)
+    problem = mp.Problem(mp.Teacher(1.2), mp.Rule(scope["f"]), rate=1.0, decay=0.1)
+    found = mp.solve(problem, [0.5], mp.Simulation(n=20, samples=2))
+    assert 0 < float(found.Q[0]) < 10

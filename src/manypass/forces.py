@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -73,7 +73,7 @@ def helpers(function: Function, outer: tuple[Function, ...] = ()) -> dict[str, F
         name: value
         for name, value in used(function).items()
         if isinstance(value, FunctionType)
-        and value.__module__.partition(".")[0] not in KNOWN
+        and (value.__module__ or "").partition(".")[0] not in KNOWN
         and value not in (*outer, function)
     }
 
@@ -271,6 +271,24 @@ def check_arguments(name: str, function: Function, parameters: dict[str, float])
 
 GENERATES = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 PLACES = [(x, y) for x in (-2.93, -0.7, 0.137, 1.63) for y in (-1.0, 0.37, 1.0)]
+
+
+def checked_jumps(
+    force: Function, jumps: Iterable[float], parameters: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Return activations at which F is said to jump, for ỹ = 1 or −1, after looking there."""
+    if isinstance(jumps, str) or not isinstance(jumps, Iterable):
+        raise ValueError(f"`jumps` must be activations such as [0.0], got {checks.shown(jumps)}")
+    found = tuple(sorted({checks.number("jumps", x, -1e6, 1e6) for x in jumps}))
+    for x in found:
+        near = 1e-9 * max(abs(x), 1.0)
+        sides = [
+            [float(applied("force", force, at, y, *parameters)) for at in (x - near, x + near)]
+            for y in (-1.0, 1.0)
+        ]
+        if not max(abs(high - low) for low, high in sides) > 1e-6:
+            raise ValueError(f"`jumps`: the force does not jump at x = {x:g} for target -1 or 1")
+    return found
 
 
 def check_slope(force: Function, slope: Function, values: tuple[float, ...]) -> None:

@@ -7,7 +7,7 @@ method, compiled or not, uses the same line of physics.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,9 @@ class Rule:
     slope : callable, optional
         dF/dx; by default a central difference, good to nine digits or so. One that is given is
         compared with differences at some activations, and refused if it is of another force.
+    jumps : sequence of float
+        Activations x at which F jumps, for ỹ = 1 or −1. Only needed where two jumps are closer than
+        0.01 or beyond |x| = 6: others are found. One that is no jump is refused.
     **parameters : float
         Further arguments of both functions, given by name. A value may change without the
         functions being compiled again.
@@ -49,10 +52,18 @@ class Rule:
     force_function: Function
     slope_function: Function
     parameters: dict[str, float]
-    __slots__ = ("force_function", "parameters", "slope_function")
+    jumps: tuple[float, ...]
+    __slots__ = ("force_function", "jumps", "parameters", "slope_function")
     of_margins = False  # whether it is made for classes: F knows x and ỹ = ±1 by their margin xỹ
 
-    def __init__(self, force: Function, slope: Function | None = None, **parameters: float) -> None:
+    def __init__(
+        self,
+        force: Function,
+        slope: Function | None = None,
+        *,
+        jumps: Iterable[float] = (),
+        **parameters: float,
+    ) -> None:
         slope = Difference(force) if slope is None else slope
         for name, function in (("force", force), ("slope", slope)):
             if not isinstance(function, Difference):
@@ -66,6 +77,8 @@ class Rule:
                 forces.check_repeatable(name, function, tuple(values.values()))
         if not isinstance(slope, Difference) and slope.__module__ != __name__:
             forces.check_slope(force, slope, tuple(values.values()))
+        named = forces.checked_jumps(force, jumps, tuple(values.values()))
+        object.__setattr__(self, "jumps", named)
         object.__setattr__(self, "force_function", force)
         object.__setattr__(self, "slope_function", slope)
         object.__setattr__(self, "parameters", values)
@@ -102,13 +115,13 @@ class Rule:
         return {"name": self.name, **self.parameters}
 
     def changed(self, **changes: float) -> Rule:
-        """Return the rule with some parameters changed."""
+        """Return the rule with some parameters changed; jumps may then be elsewhere."""
         for name in changes:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise ValueError(f"`{name}` is no parameter of {self!r}: it has {known}")
         return _rebuild(
-            type(self), self.force_function, self.slope_function, self.parameters | changes
+            type(self), self.force_function, self.slope_function, (), self.parameters | changes
         )
 
     def __repr__(self) -> str:
@@ -116,11 +129,13 @@ class Rule:
         if type(self) is Rule:
             own = {"force": self.force_function, "slope": self.slope_function}
             given = {k: f for k, f in own.items() if not isinstance(f, Difference)}
-            shown = [f"{name}={forces.title(function)}" for name, function in given.items()] + shown
+            named = [f"jumps={list(self.jumps)}"] if self.jumps else []
+            titles = [f"{name}={forces.title(function)}" for name, function in given.items()]
+            shown = titles + named + shown
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.force_function, self.slope_function, *self.parameters.items())
+        return (self.force_function, self.slope_function, self.jumps, *self.parameters.items())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rule) and self._key() == other._key()
@@ -132,7 +147,8 @@ class Rule:
         raise AttributeError(f"a rule is frozen: make a new one to change `{name}`")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.force_function, self.slope_function, self.parameters)
+        own = self.force_function, self.slope_function, self.jumps, self.parameters
+        return _rebuild, (type(self), *own)
 
 
 LARGE = 1e6  # activations beside which all constants of a force are nil
@@ -141,9 +157,15 @@ BOUND = 1e6  # no parameter of a rule is sensibly larger; keeps every power of i
 
 
 def _rebuild(
-    kind: Callable[..., Rule], force: Function, slope: Function, parameters: dict[str, float]
+    kind: Callable[..., Rule],
+    force: Function,
+    slope: Function,
+    jumps: tuple[float, ...],
+    parameters: dict[str, float],
 ) -> Rule:
-    return kind(force, slope, **parameters) if kind is Rule else kind(**parameters)
+    if kind is Rule:
+        return Rule(force, slope, jumps=jumps, **parameters)
+    return kind(**parameters)
 
 
 def _hebbian(x, target):  # type: ignore[no-untyped-def]

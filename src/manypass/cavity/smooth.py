@@ -40,6 +40,8 @@ def objection(rule: Rule, task: str, flow: bool) -> str | None:
             bad = x[~np.isfinite(F)][0]
             return f"its force is not finite at x = {bad:.4g}, target = {target:g}"
         jump, where = largest_jump(rule, target)
+        if flow and rule.jumps and task == "classification":
+            return f"its force jumps at x = {rule.jumps[0]:.4g}"
         size = np.abs(F).max() + 1e-300
         if not abs(jump) < 1e6 * size:
             return f"its force is not finite at x = {where:.4g}, target = {target:g}"
@@ -53,7 +55,8 @@ def jumps(rule: Rule, task: str) -> bool:
     """Whether the force of a rule has a jump."""
     if isinstance(rule, Committee):
         return rule.activation == "relu"
-    return any(abs(largest_jump(rule, target)[0]) > 1e-6 for target in TARGETS[task])
+    found = any(abs(largest_jump(rule, target)[0]) > 1e-6 for target in TARGETS[task])
+    return found or bool(rule.jumps)
 
 
 def _values(function: Any, x: Any, target: float) -> Any:

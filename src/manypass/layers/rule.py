@@ -71,6 +71,7 @@ class Committee(rules.Rule):
             ("activation", activation),
             ("second", vector("second", second, hidden)),
             ("parameters", {"second_rate": rate}),
+            ("jumps", ()),
             ("force_function", None),
             ("slope_function", None),
         ):

@@ -31,7 +31,7 @@ ROUNDS = 6  # of choosing step and samples
 LOOK, HOPELESS = 4, 1.2  # populations after which an error so many times too large ends a round
 MORE, NEARLY = 24, 1.2  # and how many there may be if after all it is but so many times too large
 OVER = 0.8  # the largest of many errors, of so few, is too large
-LOST = 0.03  # an error beyond which errors are not to be trusted
+LOST = 0.04  # an error beyond which errors are not to be trusted
 FEWEST, MOST_POINTS = 1 << 10, 1 << 18  # of averages that drive one-pass learning
 FIRST = 4000  # examples of each population at first, if an accuracy is to be reached
 

@@ -268,8 +268,12 @@ class Online:
         G = past.response(A.shape[1])[self.begun :][::-1]
         if len(G) < 2:
             return np.array([G[0] if len(G) and lag > 0 else one for lag in lags])
-        middles = (past.begin[self.begun : cells] + past.end[self.begun : cells]) / 2
-        lag = np.append(self.t - middles[::-1], self.t - self.origin)
+        begin, end = past.begin[self.begun : cells][::-1], past.end[self.begun : cells][::-1]
+        if len(G) > 3:  # the first cell and the next are not told apart well: see `Past.merge`
+            wide = (end - begin)[-2:, None, None]
+            G = np.append(G[:-2], (wide * G[-2:]).sum(axis=0)[None] / wide.sum(), axis=0)
+            begin, end = np.delete(begin, -2), np.delete(end, -1)
+        lag = np.append(self.t - (begin + end) / 2, self.t - self.origin)
         lags = np.minimum(lags, lag[-1])  # from before anything was learned
         newest = self.t - past.begin[cells - 1]
         scale = np.log(lag + newest)

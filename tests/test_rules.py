@@ -357,3 +357,15 @@ def test_a_force_read_from_a_text_may_call_helpers():
     problem = mp.Problem(mp.Teacher(1.2), mp.Rule(scope["f"]), rate=1.0, decay=0.1)
     found = mp.solve(problem, [0.5], mp.Simulation(n=20, samples=2))
     assert 0 < float(found.Q[0]) < 10
+
+
+def test_a_force_that_prints_is_refused():
+    """Compiled, it filled the screen with errors of others and came to no end."""
+
+    def shown(x):
+        print(x)
+        return x
+
+    for force in (lambda x, y: print(x) or y - x, lambda x, y: y - shown(x)):
+        with pytest.raises(ValueError, match=r"`force` <lambda at .*> prints"):
+            mp.Rule(force)

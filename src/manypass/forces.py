@@ -270,6 +270,7 @@ def check_arguments(name: str, function: Function, parameters: dict[str, float])
 
 
 GENERATES = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+SPEAKING = {"print", "input", "open"}
 PLACES = [(x, y) for x in (-2.93, -0.7, 0.137, 1.63) for y in (-1.0, 0.37, 1.0)]
 
 
@@ -318,9 +319,30 @@ def check_slope(force: Function, slope: Function, values: tuple[float, ...]) -> 
             )
 
 
+def speaks(function: Function, outer: tuple[Function, ...] = ()) -> bool:
+    """Whether a function, or one that it calls, prints or reads.
+
+    Examples
+    --------
+    >>> speaks(lambda x, y: print(x)), speaks(lambda x, y: max(x, y))
+    (True, False)
+    """
+    named = inspect.getclosurevars(getattr(function, "py_func", function)).builtins
+    inner = helpers(function, outer).values()
+    return bool(SPEAKING & named.keys()) or any(speaks(f, (*outer, function)) for f in inner)
+
+
 def check_repeatable(name: str, function: Function, values: tuple[float, ...]) -> None:
-    """Refuse a function that draws random numbers: compiled, they follow no seed of a method."""
+    """Refuse a function that draws random numbers: compiled, they follow no seed of a method.
+
+    Nor may it print: where it is one of many arguments of compiled code there is no way to.
+    """
     plain = getattr(function, "py_func", function)
+    if speaks(plain):
+        raise ValueError(
+            f"`{name}` {title(plain)} prints, or opens files: it may do nothing but compute. To look "
+            f"at it, call the rule's {name}(x, target)"
+        )
     drawn = "random" in plain.__code__.co_names
     with np.errstate(all="ignore"):
         for place in PLACES:

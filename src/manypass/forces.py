@@ -340,8 +340,8 @@ def check_repeatable(name: str, function: Function, values: tuple[float, ...]) -
     plain = getattr(function, "py_func", function)
     if speaks(plain):
         raise ValueError(
-            f"`{name}` {title(plain)} prints, or opens files: it may do nothing but compute. To look "
-            f"at it, call the rule's {name}(x, target)"
+            f"`{name}` {title(plain)} prints, or reads files: compiled it can only compute; leave "
+            f"that out"
         )
     drawn = "random" in plain.__code__.co_names
     with np.errstate(all="ignore"):

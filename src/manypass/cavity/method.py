@@ -192,7 +192,7 @@ class DMFT:
     def prepare(self, problem: Problem) -> None:
         """Compile what a run needs into numba's cache, where other processes find it."""
         units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
-        short = DMFT(samples=2_000 * units, threads=1)
+        short = DMFT(samples=4_000 * units, threads=1)
         short.solve(problem, np.array([1e-3]), two_time=False, progress=False)
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:

@@ -618,7 +618,7 @@ def test_a_force_has_the_values_around_it_that_hold_when_it_is_used(monkeypatch)
     def third(x, y):
         return amount * (y - x)
 
-    of_networks, of_theory = mp.Simulation(n=30, samples=3), mp.DMFT(dt=0.2, samples=2_000)
+    of_networks, of_theory = mp.Simulation(n=30, samples=3), mp.DMFT(dt=0.2, samples=4_000)
 
     def R(force, method):
         problem = mp.Problem(mp.Teacher(1.2), mp.Rule(force), rate=1.0, decay=0.1)
@@ -644,7 +644,7 @@ def test_a_force_by_numpys_where_is_one_that_jumps():
 
     problem = mp.Problem(mp.Teacher(1.2), mp.Rule(hinge), rate=1.0, decay=0.1)
     known = problem.replace(rule=mp.Perceptron(kappa=0.5))
-    for method in (mp.Simulation(n=30, samples=3), mp.DMFT(dt=0.2, samples=2_000)):
+    for method in (mp.Simulation(n=30, samples=3), mp.DMFT(dt=0.2, samples=4_000)):
         found, same = (mp.solve(p, [1.0], method) for p in (problem, known))
         np.testing.assert_allclose(found.R, same.R, rtol=1e-12)
 

@@ -370,7 +370,7 @@ def test_a_map_of_a_sweep_over_data_in_memory_has_its_line(tmp_path):
         ("", "is empty: it must have a line that names the columns"),
         ("a,b,2\n1,2,3\n1,2,3,4,5\n", "line 3 has 5 entries, those before it 3: is `sep` right"),
         ("# a\n# b\na,b,2\n1,2,3\n1,2,3,4\n", "line 5 has 4 entries, those before it 3"),
-        ('a,b,2\n1,"2,3\n1,2,3\n', "a quote that opens in row 1 is never closed$"),
+        ('a,b,2\n1,"2,3\n1,2,3\n', "a quote that opens in line 2 is never closed$"),
         ("a,b,2\n30%,2,3\n4%,4,5\n5%,3,7\n", "'30%' in column 'a', line 2 .* write 30, without %"),
         ("a,b,2\n1,2,3\n−3,4,5\n5,3,7\n", r"'−3' in .* line 3 .* minus is U\+2212, .* write -3"),
         (f"a,b,2\n1,2,3\n{'9' * 200_000},4,5\n5,3,7\n", "column 'a', line 3 .*: it is larger"),

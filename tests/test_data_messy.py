@@ -361,3 +361,18 @@ def test_a_mean_of_the_targets_that_nothing_can_fit_is_told():
         mp.Dataset(np.column_stack([X, 5 + X[:, 0]]), y)  # a column has a mean of its own
         mp.Dataset(sparse.csr_array(X), y)
         mp.Dataset(X, np.where(y > 1, 1.0, -1.0), standardize=True)  # unbalanced classes
+
+
+def test_columns_without_names_keep_their_numbers_when_others_are_dropped():
+    """What a warning says to drop must be what `drop` takes."""
+    A = np.random.default_rng(0).standard_normal((50, 4))
+    with pytest.warns(UserWarning, match=r"column 2 is the target `y` itself"):
+        mp.Dataset(A, A[:, 2], drop=[0])
+    A[:, 1] = 1.0
+    with pytest.warns(UserWarning, match=r"column 3 is the target `y` itself"):
+        mp.Dataset(A, A[:, 3], drop=[0], drop_constant=True)
+    with pytest.raises(ValueError, match=r"column 1 is constant"):
+        mp.Dataset(A, A[:, 3], drop=[0])
+    A[4, 3] = np.nan
+    with pytest.raises(ValueError, match=r"column 3 is missing in row 4"):
+        mp.Dataset(A, A[:, 2], drop=[0, 1])

@@ -210,7 +210,7 @@ def test_bad_input(tmp_path):
         mp.plot.save_figure(mp.plot.overview(result), None)
     with pytest.raises(ValueError, match="`results`"):
         mp.plot.curves()
-    with pytest.raises(ValueError, match="without curves in `t`"):
+    with pytest.raises(ValueError, match="with curves in `t`, got"):
         mp.plot.curves(mp.steady_state(PROBLEM))
     with pytest.raises(ValueError, match="`variables` must be among R, Q, F2, Eg, got 'E'"):
         mp.plot.curves(mp.solve(PROBLEM, TIMES), variables=["E"])

@@ -287,7 +287,8 @@ def _checked(results: Sequence[Any]) -> tuple[xr.Dataset, ...]:
     for result in results:
         if not isinstance(result, xr.Dataset) or "t" not in result.dims:
             raise ValueError(
-                "`results` must be datasets from solve(), got one without curves in `t`"
+                f"`results` must be datasets from solve(), with curves in `t`, got "
+                f"{checks.shown(result)}"
             )
         free = [dim for dim in result.dims if dim not in ("t", *UNITS)]
         one = result.squeeze([dim for dim in free if result.sizes[dim] == 1])

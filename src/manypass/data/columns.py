@@ -15,6 +15,7 @@ LARGEST = 1e50  # of an entry: squares of squares stay within the floats
 SMALLEST = 1e-50  # likewise what a column must exceed somewhere
 ROWS = 4096  # of a sparse matrix that are looked at together
 Names = tuple[str, ...] | None
+Labels = Sequence[str | int] | None
 
 
 class RowError(ValueError):
@@ -51,8 +52,11 @@ def is_sparse(table: Any) -> bool:
     return hasattr(table, "tocsr") and hasattr(table, "nnz")
 
 
-def inputs(argument: str, table: Any, names: Names) -> tuple[Any, Names]:
-    """Return a p × N array of floats (or a sparse one) of one's own, and the column names."""
+def inputs(argument: str, table: Any, names: Names, kept: Sequence[int] = ()) -> tuple[Any, Names]:
+    """Return a p × N array of floats (or a sparse one) of one's own, and the column names.
+
+    Columns without names may be called by the numbers that were `kept`.
+    """
     if is_frame(table):
         labels = tuple(str(name) for name in table.columns)
         check_distinct(argument, labels)
@@ -76,7 +80,7 @@ def inputs(argument: str, table: Any, names: Names) -> tuple[Any, Names]:
         raise ValueError(
             f"`names` must name all {table.shape[1]} columns of `{argument}`, got {len(names)}"
         )
-    _check_finite(argument, table, names)
+    _check_finite(argument, table, names or kept or None)
     return table, names
 
 
@@ -131,7 +135,7 @@ def check_without_target(table: Any, given: Any, values: Any, drop: Sequence[str
         )
 
 
-def telling(table: Any, values: Array, names: Names) -> str | None:
+def telling(table: Any, values: Array, names: Labels) -> str | None:
     """Say which column is the target itself, as it is or as 0 and 1; one may have wanted it."""
     if values.shape != table.shape[:1]:
         return None  # refused elsewhere
@@ -228,7 +232,7 @@ def constant(table: Any) -> Any:
     return (plain == plain[:1]).all(axis=0) | (plain != plain).all(axis=0)
 
 
-def check_not_constant(argument: str, table: Any, names: Names) -> None:
+def check_not_constant(argument: str, table: Any, names: Labels) -> None:
     """Refuse columns that say nothing, or that stand for an intercept; and numbers too small."""
     if table.shape[0] < 2:
         raise ValueError(f"`{argument}` must have at least two examples, got {table.shape[0]}")
@@ -263,7 +267,7 @@ def check_mask(argument: str, values: Any) -> None:
         )
 
 
-def label_of(names: Sequence[str] | None, index: int) -> str:
+def label_of(names: Labels, index: int) -> str:
     """How to call a column."""
     return repr(names[index]) if names is not None else str(index)
 
@@ -300,7 +304,7 @@ def _allowed(value: float) -> str:
     return f"numbers up to {LARGEST:g} in size" if np.isfinite(value) else "finite numbers"
 
 
-def _check_finite(argument: str, table: Any, names: Names) -> None:
+def _check_finite(argument: str, table: Any, names: Labels) -> None:
     start = 0
     for part in row_blocks(table):
         bad = np.argwhere(~(np.abs(part) <= LARGEST))

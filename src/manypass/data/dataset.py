@@ -134,7 +134,7 @@ class Dataset:
         y = tidying.aligned("X", self.X, "y", self.y)
         columns.check_without_target(self.X, self.y, y, drop)
         y_test = tidying.aligned("X_test", self.X_test, "y_test", self.y_test)
-        X, X_test, names = tidying.tidy(
+        X, X_test, names, kept = tidying.tidy(
             self.X,
             self.X_test,
             self.names,
@@ -142,12 +142,13 @@ class Dataset:
             one_hot=one_hot,
             drop_constant=self.drop_constant,
         )
-        X, names = columns.inputs("X", X, names)
+        X, names = columns.inputs("X", X, names, kept)
+        called = kept if names is None else names
         positive = self.positive.item() if isinstance(self.positive, np.generic) else self.positive
         y, y_test, task, positive, remark = labels.read(y, y_test, label, self.task, positive)
         preparing.same_length("X", X, "y", y)
-        columns.check_not_constant("X", X, names)
-        if told := columns.telling(X, y, names):
+        columns.check_not_constant("X", X, called)
+        if told := columns.telling(X, y, called):
             warnings.warn(told, stacklevel=checks.outside())
         if X_test is not None:
             X_test, _ = columns.inputs("X_test", X_test, names)

@@ -282,7 +282,8 @@ def _unreadable(error: Exception) -> str:
             f"is `sep` right? Texts that hold it must be in quotes"
         )
     if found := UNCLOSED.search(said):
-        return f"cannot be read: a quote that opens in row {found[1]} is never closed"
+        opens = int(found[1]) + 1  # lines are counted from 1 here
+        return f"cannot be read: a quote that opens in line {opens} is never closed"
     if said.startswith("No columns to parse"):
         return "is empty: it must have a line that names the columns, and examples"
     return f"cannot be read: {said}"

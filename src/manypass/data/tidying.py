@@ -50,20 +50,32 @@ def tidy(
     one_hot: Any,
     drop_constant: bool,
 ) -> Any:
-    """Return X, X_test with the columns of X in their order, and the names, as asked for."""
+    """Return X, X_test with the columns of X in their order, and the names, as asked for.
+
+    And, of columns without names, which of the given ones they are.
+    """
     if (drop or drop_constant) and not columns.is_frame(X) and not columns.is_sparse(X):
         X = columns.dense("X", X)
     for argument, table in (("X", X), ("X_test", X_test)):
         if columns.is_frame(table):
             columns.check_distinct(argument, table.columns)
+    kept = [] if columns.is_frame(X) else list(range(len(held_by(X))))
     if drop:
+        kept = left(X, names, drop, kept)
         X, X_test, names = without(X, X_test, names, drop)
     X_test = preparing.in_order(X_test, tuple(held_by(X)) if columns.is_frame(X) else names)
     if one_hot:
         X, X_test = encoded(X, X_test, one_hot)
     if drop_constant:
-        X, X_test, names = without_constant(X, X_test, names)
-    return X, X_test, names
+        drop = constant(X, names)
+        kept = left(X, names, drop, kept)
+        X, X_test, names = without(X, X_test, names, drop)
+    return X, X_test, names, kept
+
+
+def left(X: Any, names: columns.Names, drop: tuple[str, ...], kept: list[int]) -> list[int]:
+    """Return numbers of columns without those that are dropped; there are none of a frame."""
+    return [i for i, name in zip(kept, held_by(X, names), strict=False) if name not in drop]
 
 
 def without(X: Any, X_test: Any, names: columns.Names, drop: tuple[str, ...]) -> Any:
@@ -86,8 +98,8 @@ def without(X: Any, X_test: Any, names: columns.Names, drop: tuple[str, ...]) ->
     return _take(X, keep), X_test, None if names is None else tuple(names[i] for i in keep)
 
 
-def without_constant(X: Any, X_test: Any, names: columns.Names) -> Any:
-    """Return X, X_test and the names without columns that are empty or the same in all rows."""
+def constant(X: Any, names: columns.Names) -> tuple[str, ...]:
+    """Return columns that are empty or the same in all rows; not all may be."""
     if columns.is_frame(X):
         flat = [_constant(np.asarray(X[name])) for name in X.columns]
     else:
@@ -95,7 +107,7 @@ def without_constant(X: Any, X_test: Any, names: columns.Names) -> Any:
     drop = tuple(name for name, same in zip(held_by(X, names), flat, strict=True) if same)
     if len(drop) == len(flat):
         raise ValueError("`drop_constant` leaves nothing: every column of `X` is constant or empty")
-    return without(X, X_test, names, drop) if drop else (X, X_test, names)
+    return drop
 
 
 def encoded(X: Any, X_test: Any, wanted: Any) -> tuple[Any, Any]:

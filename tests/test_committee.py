@@ -517,3 +517,10 @@ def test_one_random_start_has_no_error_bar():
     found = mp.specialization(PROBLEM.replace(alpha=math.inf), [0.0, 1.0, 2.0], n=100, draws=1)
     assert np.isnan(found.time_se).all()
     assert not mp.specialization(PROBLEM.replace(alpha=math.inf), [0.0, 1.0]).time_se.any()
+
+
+def test_one_unit_is_told_that_it_may_begin_with_nothing():
+    with pytest.raises(ValueError, match=r"J = 0, Start\(R=\[\[0.0\]\], Q=\[\[0.0\]\]\)"):
+        mp.Problem(mp.Teacher(2.0, "regression"), mp.Committee(1), rate=0.5)
+    start = mp.Start(R=[[0.0]], Q=[[0.0]])
+    mp.Problem(mp.Teacher(2.0, "regression"), mp.Committee(1), rate=0.5, start=start)

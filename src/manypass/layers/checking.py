@@ -143,6 +143,11 @@ def problem(given: Problem) -> None:
     _sign(given)
     K, M = given.rule.hidden, data.hidden
     T = np.eye(M) if data.overlaps is None else np.array(data.overlaps)
+    if start is None and K == 1:
+        raise ValueError(
+            f"a Committee needs a `start`: one unit may begin with J = 0, Start(R={[M * [0.0]]}, "
+            f"Q=[[0.0]])"
+        )
     if start is None:
         R = (0.1 * np.eye(K, M)).tolist()
         raise ValueError(NEEDED.format(K=K, M=M, R=R, Q=(0.25 * np.eye(K)).tolist()))

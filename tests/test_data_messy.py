@@ -376,3 +376,9 @@ def test_columns_without_names_keep_their_numbers_when_others_are_dropped():
     A[4, 3] = np.nan
     with pytest.raises(ValueError, match=r"column 3 is missing in row 4"):
         mp.Dataset(A, A[:, 2], drop=[0, 1])
+
+
+@pytest.mark.parametrize("more", [{}, {"drop": [0]}, {"drop_constant": True}])
+def test_rows_of_different_length_are_told(more):
+    with pytest.raises(ValueError, match=r"`X` "):
+        mp.Dataset([[1, 2], [3]], [1, 2], **more)

@@ -143,7 +143,7 @@ class Dataset:
             drop_constant=self.drop_constant,
         )
         X, names = columns.inputs("X", X, names, kept)
-        called = kept if names is None else names
+        called = names or kept or None
         positive = self.positive.item() if isinstance(self.positive, np.generic) else self.positive
         y, y_test, task, positive, remark = labels.read(y, y_test, label, self.task, positive)
         preparing.same_length("X", X, "y", y)

@@ -59,7 +59,8 @@ def tidy(
     for argument, table in (("X", X), ("X_test", X_test)):
         if columns.is_frame(table):
             columns.check_distinct(argument, table.columns)
-    kept = [] if columns.is_frame(X) else list(range(len(held_by(X))))
+    known = (drop or drop_constant) and not columns.is_frame(X)
+    kept = list(range(len(held_by(X)))) if known else []
     if drop:
         kept = left(X, names, drop, kept)
         X, X_test, names = without(X, X_test, names, drop)

@@ -332,9 +332,9 @@ def test_divergence_is_counted_and_nan_is_named():
         raise AssertionError("NaN was not noticed")
 
 
-def committee(**changes):
-    """A problem of two layers; both learn."""
-    data = mp.Teacher(1.0, "regression", 0.2, hidden=2, second=[1.0, -0.7], activation="tanh")
+def committee(activation="tanh", **changes):
+    """A problem of two layers; both learn. The activation is the teacher's."""
+    data = mp.Teacher(1.0, "regression", 0.2, hidden=2, second=[1.0, -0.7], activation=activation)
     rule = mp.Committee(3, "erf", second=[0.5, -0.4, 1.0], second_rate=0.3)
     start = mp.Start(0.2 * np.eye(3, 2), 0.3 * np.eye(3) + 0.05)
     problem = mp.Problem(data, rule, rate=1.2, decay=0.3, start=start)

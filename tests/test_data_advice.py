@@ -240,7 +240,8 @@ def test_no_advice_is_worse_than_the_start():
     X, y = load_breast_cancer(return_X_y=True)
     data = mp.Dataset(X[::2], 2.0 * y[::2] - 1)
     kept = trained_on(mp.Problem(data, mp.Adaline(), rate=1.0), 0.25, 0)
-    found = mp.advise(kept.replace(rate=mp.critical_rate(kept) / 2), passes=3)
+    with pytest.warns(UserWarning, match="good rates are those of the largest numbers"):
+        found = mp.advise(kept.replace(rate=mp.critical_rate(kept) / 2), passes=3)
     alone = found.F2_test.sel(advice=["rate", "passes", "window", "decay", "all"])
     assert (alone <= found.F2_test.sel(advice="start")).all()
     assert found.F2_test.sel(advice="all") == found.F2_test[:6].min()

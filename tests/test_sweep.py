@@ -566,3 +566,12 @@ def test_what_points_are_warned_of_is_told_once_and_kept(tmp_path):
         with pytest.warns(UserWarning, match="2 of 2 points: `settle` = 4 is too short") as told:
             mp.sweep(grid, method=method, out=tmp_path, workers=1)
         assert len(told) == 1
+
+
+def test_a_sweep_without_any_answer_warns_of_it():
+    problem = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.0, decay=0.1)
+    with pytest.warns(UserWarning, match=r"no point of the sweep has an answer, .* `error`"):
+        found = mp.sweep(mp.Grid(problem, rate=[3.2, 4.0]), executor=ThreadPoolExecutor(1))
+    assert (found.error != "").all()
+    with pytest.raises(ValueError, match=r"`executor` must be .* such as ThreadPoolExecutor\(2\)"):
+        mp.sweep(mp.Grid(problem, rate=[1.0]), executor=ThreadPoolExecutor)

@@ -100,3 +100,13 @@ def test_the_command_prints_saves_and_draws(seven, tmp_path, capsys):
     again = mp.load(tmp_path / "x.nc")
     np.testing.assert_array_equal(again.passes, [1, 2, 4])
     assert (tmp_path / "x.png").stat().st_size > 5000
+
+
+def test_less_than_one_pass_does_not_change_the_fit():
+    problem = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=0.5, decay=0.8)
+    known = mp.effective_data(problem, [1, 2, 4, 8])
+    more = mp.effective_data(problem, [0.1, 0.5, 1, 2, 4, 8])
+    assert float(more.R_star) == pytest.approx(float(known.R_star), rel=1e-6)
+    np.testing.assert_allclose(more.fit[2:], known.fit, rtol=1e-6)
+    assert np.isnan(more.fit[:2]).all()
+    assert np.isfinite(more.effective_data).all()

@@ -43,9 +43,9 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
         `effective_data` and `Eg` on the coordinate `passes`; inf where no number of fresh examples
         up to 10⁴ p does as well, 0 where none at all does: passes have done harm. `R_star` is the
         fit of 1 + R*(1 − e^{−(k−1)/R*}), the form of
-        Muennighoff et al. (arXiv 2305.16264), to D(k)/D(1); with it `fit`. Both are NaN if fewer
-        than three numbers of passes have a worth. If `tuned`, also the `rate` and `decay` of k
-        passes.
+        Muennighoff et al. (arXiv 2305.16264), to D(k) over that of the first k ≥ 1; with it `fit`.
+        Both are NaN if fewer than three such k have a worth, and `fit` where k < 1. If `tuned`,
+        also the `rate` and `decay` of k passes.
 
     Raises
     ------
@@ -93,9 +93,12 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
     else:
         Eg, more = verbs.solve(problem, alpha * k, "exact").Eg.values, {}
         D = worth(fresh, Eg, alpha)
-    R_star = fitted(k, D)
+    whole = k >= 1  # what less than one pass is worth the form does not say
+    R_star = fitted(k[whole], D[whole])
     values = {"effective_data": D / alpha if tuned else D, "Eg": Eg, **more}
-    values["fit"] = saturating(k, R_star) * values["effective_data"][0] / saturating(k[:1], R_star)
+    form, seen = saturating(k[whole], R_star), values["effective_data"][whole]
+    values["fit"] = np.full_like(k, math.nan)
+    values["fit"][whole] = form * seen[:1] / form[:1]
     out = xr.Dataset(
         {name: ("passes", v, {"long_name": NAMES[name]}) for name, v in values.items()},
         {"passes": ("passes", k, {"long_name": "passes over the training set"})},
@@ -107,7 +110,7 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
 NAMES = {
     "effective_data": "fresh examples that give the same E_g, in units of p",
     "Eg": results.LONG_NAMES["Eg"],
-    "fit": "fit of 1 + R*(1 - exp(-(k-1)/R*)), times the first value",
+    "fit": "fit of 1 + R*(1 - exp(-(k-1)/R*)), times the first value from k = 1 on",
     "R_star": "how many repetitions count, of the fit",
     "rate": "best learning rate",
     "decay": "best weight decay",

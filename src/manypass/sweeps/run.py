@@ -89,11 +89,12 @@ def sweep(
         workers = checks.count("workers", workers, 1, 1024)
     if sum(given is not None for given in (workers, executor, client)) > 1:
         raise ValueError("`workers`, `executor` and `client` exclude each other: give one")
-    if executor is not None and not hasattr(executor, "submit"):
+    if executor is not None and (isinstance(executor, type) or not hasattr(executor, "submit")):
         raise ValueError(
-            f"`executor` must be a concurrent.futures.Executor, got {checks.shown(executor)}"
+            f"`executor` must be a concurrent.futures.Executor, such as ThreadPoolExecutor(2), got "
+            f"{checks.shown(executor)}"
         )
-    if client is not None and not hasattr(client, "get_executor"):
+    if client is not None and (isinstance(client, type) or not hasattr(client, "get_executor")):
         raise ValueError(f"`client` must be a dask.distributed.Client, got {checks.shown(client)}")
     method = verbs.named(method)  # raises if it is none
     progress = checks.flag("progress", progress)
@@ -146,6 +147,13 @@ def sweep(
     if out is not None:
         results.save(found, Path(out) / "sweep.nc")
     _tell(answers)
+    if (found.error != "").all():
+        reason = found.error.values.flat[0]
+        warnings.warn(
+            f"no point of the sweep has an answer, {reason}: the result has the reasons alone, "
+            f"in `error`",
+            stacklevel=2,
+        )
     return found
 
 

@@ -246,3 +246,10 @@ def test_only_real_numbers_are_drawn():
     for odd in (result * 1j, result.astype(str)):
         with pytest.raises(ValueError, match="`R` of a result must be real numbers, got"):
             mp.plot.curves(odd)
+
+
+def test_activations_of_no_or_one_example_are_told():
+    seen = mp.activations(PROBLEM, 1.0, samples=100)
+    for few in (seen.where(seen.learned > 1e3, drop=True), seen.isel(example=slice(1))):
+        with pytest.raises(ValueError, match=r"`results` must hold examples with different x"):
+            mp.plot.activations(few)

@@ -161,8 +161,13 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
     bins = checks.count("bins", bins, 2, 10**5)
     if not all(np.isfinite(real(result, "x")).all() for result in results):
         raise ValueError("`results` has diverged: there is no distribution to draw")
-    ax = axes_of(ax)
     everything = np.concatenate([result.x.values for result in results])
+    if np.unique(everything).size < 2:
+        raise ValueError(
+            f"`results` must hold examples with different x, to draw a distribution of, got "
+            f"{everything.size} with {np.unique(everything).size}"
+        )
+    ax = axes_of(ax)
     low, high = np.quantile(everything, (0.0005, 0.9995))
     edges = np.linspace(low, high, bins + 1)
     centres = (edges[1:] + edges[:-1]) / 2

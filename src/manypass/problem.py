@@ -344,8 +344,8 @@ class Problem:
         for key in changes.keys() & LAYERED if isinstance(rule, Committee) else ():
             if key in rule.to_dict():
                 raise ValueError(
-                    f"`{key}` is one of the student's and of the teacher's: say whose by "
-                    f"replace(rule=Committee(...)) or replace(data=Teacher(...))"
+                    f"`{key}` is one of the student's and of the teacher's: say whose, by a `rule` "
+                    f"= Committee(...) or `data` = Teacher(...) that has it; a Grid takes several"
                 )
         own = given.keys() - {*PROBLEM_FIELDS, *TEACHER_FIELDS}
         of_rule = {key: changes.pop(key) for key in own if key in changes}

@@ -17,6 +17,7 @@ from scipy import special
 
 import manypass as mp
 from manypass import rules
+from manypass.cavity.rest import rests
 from manypass.cavity.smooth import jumps
 from manypass.simulation import kernels
 
@@ -369,3 +370,11 @@ def test_a_force_that_prints_is_refused():
     for force in (lambda x, y: print(x) or y - x, lambda x, y: y - shown(x)):
         with pytest.raises(ValueError, match=r"`force` <lambda at .*> prints"):
             mp.Rule(force)
+
+
+@pytest.mark.parametrize("force", [lambda x, y: (y > x) - (y < x), lambda x, y: -(x > y)])
+def test_forces_of_comparisons_serve_numbers_of_numpy(force):
+    """True − True is none of numpy's."""
+    rule = mp.Rule(force)
+    assert rule.force(np.float64(2.0), np.float64(1.0)) == rule.force(2.0, 1.0) == -1
+    assert rests(mp.Problem(mp.Teacher(1.2, "regression"), rule, rate=0.5)) is False

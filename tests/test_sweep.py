@@ -1,9 +1,10 @@
 """Sweeps: grids, one dataset, and what is kept, reused, reported and skipped."""
 
 import json
+import multiprocessing
 import pickle
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -570,8 +571,28 @@ def test_what_points_are_warned_of_is_told_once_and_kept(tmp_path):
 
 def test_a_sweep_without_any_answer_warns_of_it():
     problem = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.0, decay=0.1)
-    with pytest.warns(UserWarning, match=r"no point of the sweep has an answer, .* `error`"):
+    with pytest.warns(UserWarning, match=r"no point of the sweep has an answer: .* `error`"):
         found = mp.sweep(mp.Grid(problem, rate=[3.2, 4.0]), executor=ThreadPoolExecutor(1))
     assert (found.error != "").all()
+    assert found.Eg.shape == (2,)
+    assert np.isnan(found.Eg).all()
+    fixed = problem.replace(sequence="fixed", momentum=0.5)
+    grid = mp.Grid(fixed, rate=["cosine:1:0:8"])
+    with pytest.warns(UserWarning, match="no point of the sweep"):
+        found = mp.sweep(grid, mp.Exact(), times=[1, 2], executor=ThreadPoolExecutor(1))
+    assert found.R.dims == ("rate", "t")
     with pytest.raises(ValueError, match=r"`executor` must be .* such as ThreadPoolExecutor\(2\)"):
         mp.sweep(mp.Grid(problem, rate=[1.0]), executor=ThreadPoolExecutor)
+
+
+def test_what_cannot_be_sent_to_an_executor_is_told():
+    grid = mp.Grid(PROBLEM, rule=[mp.Rule(lambda x, y: y - x)])
+    with ProcessPoolExecutor(1) as executor, pytest.raises(ValueError, match="or give `workers`"):
+        mp.sweep(grid, mp.Simulation(n=20, samples=1), times=[1], executor=executor)
+
+
+def test_a_process_that_may_have_no_children_sweeps_by_itself(monkeypatch):
+    """As those of multiprocessing.Pool."""
+    monkeypatch.setattr(multiprocessing.current_process(), "_config", {"daemon": True})
+    found = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0]))
+    assert np.isfinite(found.Eg).all()

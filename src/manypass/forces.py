@@ -125,11 +125,11 @@ def applied(name: str, function: Function, x: Any, target: Any, *parameters: flo
             if np.shape(found) == shape:
                 return found
         except Exception:
-            if not shape:
+            if not (shape or isinstance(x, np.generic) or isinstance(target, np.generic)):
                 raise
         pairs = zip(*(a.ravel().tolist() for a in np.broadcast_arrays(x, target)), strict=True)
         values = [returned(name, function, *pair, *parameters) for pair in pairs]
-        return np.array(values, float).reshape(shape)
+        return np.array(values, float).reshape(shape)[()]
 
 
 def returned(name: str, function: Function, x: Any, target: Any, *parameters: float) -> Any:

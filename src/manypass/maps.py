@@ -222,7 +222,7 @@ def _values(result: Any, variable: str, *sizes: int, named: tuple[Any, ...] = ()
     if not isinstance(result, xr.Dataset) or "error" not in result:
         raise ValueError("`result` must be a dataset from sweep()")
     held = [str(n) for n in result.data_vars if n != "error" and not str(n).endswith("_se")]
-    if not held:
+    if not held or (result["error"] != "").all():
         reason = next((str(e) for e in result["error"].values.flat if e), "it is empty")
         raise ValueError(f"`result` has no point with an answer: {reason}")
     if not isinstance(variable, str) or variable not in held:

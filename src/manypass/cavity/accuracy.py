@@ -174,7 +174,8 @@ def populations(
         overfit = plan.units * plan.cells / size
 
     def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
-        found = summary(so_far, sizes, floors, overfit, nodes)
+        with np.errstate(over="ignore"):  # corrections of what is next to nothing
+            found = summary(so_far, sizes, floors, overfit, nodes)
         how = {"dt": dt, "samples": size * len(so_far)}
         return found, how | {"errors": json.dumps(found["budget"])}
 

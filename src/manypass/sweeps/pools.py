@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -97,7 +98,12 @@ class Pool:
 
 
 def local(workers: int | None) -> Pool:
-    """Return processes on this machine, each with its share of the cores."""
+    """Return processes on this machine, each with its share of the cores.
+
+    A process of a pool of others may have no children: it computes by itself.
+    """
+    if multiprocessing.current_process().daemon:
+        return Pool(lambda: ThreadPoolExecutor(1), 1, 1, lambda made: made.shutdown(wait=False))
     workers = workers or cores()
     threads = max(1, cores() // workers)
 

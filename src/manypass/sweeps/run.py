@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import warnings
 from collections import deque
@@ -144,14 +145,15 @@ def sweep(
         pool.close()
         shown.close()
     found = grid.collect(answers, _attributes(grid, method, store))
+    if (found.error != "").all() and not grid.problem.layered:
+        found = found.assign(_unanswered(found.error, times))
     if out is not None:
         results.save(found, Path(out) / "sweep.nc")
     _tell(answers)
     if (found.error != "").all():
         reason = found.error.values.flat[0]
         warnings.warn(
-            f"no point of the sweep has an answer, {reason}: the result has the reasons alone, "
-            f"in `error`",
+            f"no point of the sweep has an answer: {reason} (all reasons are in `error`)",
             stacklevel=2,
         )
     return found
@@ -162,6 +164,15 @@ def _tell(answers: list[Answer | str]) -> None:
     notes = [attrs["warning"] for a in answers if "warning" in (attrs := _attrs(a))]
     if notes:
         warnings.warn(f"{len(notes)} of {len(answers)} points: {notes[0]}", stacklevel=3)
+
+
+def _unanswered(error: xr.DataArray, times: Any) -> dict[str, xr.DataArray]:
+    """Return R, Q, F2 and Eg of a sweep in which no point has them."""
+    none = xr.DataArray(np.full(error.shape, np.nan), error.coords, error.dims)
+    if times is not None:
+        t = np.atleast_1d(checks.reals("times", times))
+        none = none.expand_dims(t=t, axis=-1)
+    return {n: none.assign_attrs(long_name=results.long_name(n)) for n in ("R", "Q", "F2", "Eg")}
 
 
 def _attrs(answer: Answer | str) -> dict[str, Any]:
@@ -210,6 +221,11 @@ def run(
                 else:
                     suspects.extend(lot)
                 continue
+            except (pickle.PicklingError, AttributeError) as error:  # of a function within another
+                raise ValueError(
+                    f"points cannot be sent to the `executor` ({error}): a function of one's own "
+                    f"must be one of a module; or give `workers`, which take any"
+                ) from None
             except Exception as error:  # a worker of a cluster that died too often
                 if len(lot) > 1:
                     suspects.extend(lot)

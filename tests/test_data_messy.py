@@ -382,3 +382,13 @@ def test_columns_without_names_keep_their_numbers_when_others_are_dropped():
 def test_rows_of_different_length_are_told(more):
     with pytest.raises(ValueError, match=r"`X` "):
         mp.Dataset([[1, 2], [3]], [1, 2], **more)
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b,y\n7,1,2,1\n8,2,1,2\n9,5,5,3\n", "a,b,y\n1,2,1,\n2,1,2,\n5,5,3,\n"]
+)
+def test_a_line_of_names_with_one_too_few_is_told(tmp_path, text):
+    """Columns were shifted by one, in silence."""
+    (tmp_path / "short.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"line 1 names 3 columns, those after it have 4 entries"):
+        mp.read_dataset(tmp_path / "short.csv", "y")

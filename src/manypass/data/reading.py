@@ -262,6 +262,12 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
     except (ValueError, OSError, EOFError, zlib.error) as error:  # parser errors among them
         raise ValueError(f"`{argument}` {str(path)!r} {_unreadable(error)}") from None
     columns.check_distinct(argument, table.columns)
+    if text and not table.index.equals(pd.RangeIndex(len(table))):  # row names, for pandas
+        named = len(table.columns)
+        raise ValueError(
+            f"`{argument}` {str(path)!r}: line 1 names {named} columns, those after it have "
+            f"{named + table.index.nlevels} entries: name them all, row names too"
+        )
     if not len(table):
         raise ValueError(f"`{argument}` {str(path)!r} has no examples, names of columns alone")
     nameless = [n for n in map(str, table.columns) if n.startswith("Unnamed: ") and n not in drop]

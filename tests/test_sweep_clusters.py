@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import xarray as xr
@@ -93,3 +94,11 @@ def test_a_cluster_that_is_not_there():
         clusters.running("tcp://127.0.0.1:9", timeout=1),
     ):
         pass
+
+
+def test_a_client_that_does_not_answer_is_told():
+    """A closed one has nobody to ask."""
+    closed = SimpleNamespace(get_executor=None, ncores=lambda: None.ncores)
+    problem = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.0, decay=0.1)
+    with pytest.raises(ValueError, match=r"`client` does not answer .* give one that is open"):
+        mp.sweep(mp.Grid(problem, rate=[0.1]), client=closed)

@@ -127,7 +127,10 @@ def given(executor: Executor) -> Pool:
 
 def dask(client: Any) -> Pool:
     """Return a pool of the workers of a Dask client."""
-    cores = sum(client.ncores().values())
+    try:
+        cores = sum(client.ncores().values())
+    except Exception as error:  # whatever a client that has been closed makes of it
+        raise ValueError(f"`client` does not answer ({error}): give one that is open") from None
     return Pool(client.get_executor, max(cores, 1), 1, lambda made: made.shutdown(wait=False))
 
 

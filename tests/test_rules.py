@@ -378,3 +378,12 @@ def test_forces_of_comparisons_serve_numbers_of_numpy(force):
     rule = mp.Rule(force)
     assert rule.force(np.float64(2.0), np.float64(1.0)) == rule.force(2.0, 1.0) == -1
     assert rests(mp.Problem(mp.Teacher(1.2, "regression"), rule, rate=0.5)) is False
+
+
+def test_a_table_that_is_too_short_for_a_force_is_told():
+    """Compiled code read beyond its end, and the program died."""
+    table = np.linspace(1, 0.1, 8)
+    rule = mp.Rule(lambda x, y: y * table[int(abs(8 * x))])
+    problem = mp.Problem(mp.Teacher(1.2), rule, rate=1.0, decay=0.1)
+    with pytest.raises(ValueError, match=r"`force` .* fails on an example: IndexError"):
+        mp.solve(problem, [1.0], mp.Simulation(n=30, samples=3))

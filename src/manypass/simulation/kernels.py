@@ -23,7 +23,7 @@ from manypass.simulation import known
 FINE, DIVERGED, NOT_A_NUMBER = 0, 1, 2
 
 
-HELPER = njit(nogil=True, error_model="numpy")
+HELPER = njit(nogil=True, error_model="numpy", boundscheck=True)
 DIFFERENCE = njit(nogil=True, error_model="numpy")(central_difference)
 
 
@@ -216,7 +216,8 @@ def _compiled(name: str, function: Callable[..., Any], count: int, taken: Any) -
         raise ValueError("NUMBA_DISABLE_JIT is set: simulations and DMFT need the compiler")
     # What a user's force does may change without its text, and then it must be compiled again.
     ours = not isinstance(function, Difference) and function.__module__ == rules.__name__
-    compiled = njit(**FAST | {"cache": ours})(_plain(function, count))
+    checked = {"cache": ours, "boundscheck": not ours}  # a table of one's own may be too short
+    compiled = njit(**FAST | checked)(_plain(function, count))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaWarning)  # of what is then refused, or served

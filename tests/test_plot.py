@@ -253,3 +253,19 @@ def test_activations_of_no_or_one_example_are_told():
     for few in (seen.where(seen.learned > 1e3, drop=True), seen.isel(example=slice(1))):
         with pytest.raises(ValueError, match=r"`results` must hold examples with different x"):
             mp.plot.activations(few)
+
+
+def test_selections_that_hold_nothing_are_told():
+    swept = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0]), executor=ThreadPoolExecutor(1))
+    for draw in (mp.plot.heatmap, mp.plot.lines):
+        with pytest.raises(ValueError, match="`result` has no points"):
+            draw(swept.sel(rate=slice(5, 9)), "Eg")
+    worth = mp.effective_data(PROBLEM.replace(rate=0.5), [1, 2, 4])
+    for wrong in (worth.isel(passes=0), worth.isel(passes=[]), worth.drop_vars("fit")):
+        with pytest.raises(ValueError, match="`found` must"):
+            mp.plot.worth(wrong)
+    seen = mp.activations(PROBLEM, 1.0, samples=10)
+    with pytest.raises(ValueError, match="with different x"):
+        mp.plot.activations(seen.isel(example=0))
+    with pytest.raises(ValueError, match="`mode` must be 'online' to ask what passes are worth"):
+        mp.effective_data(PROBLEM.replace(mode="batch"), [1, 2, 4])

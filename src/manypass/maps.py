@@ -167,8 +167,13 @@ def worth(*found: xr.Dataset, ax: Axes | None = None) -> Axes:
     >>> mp.plot.worth(mp.effective_data(problem, [1, 2, 4])).get_xlabel()
     'passes'
     """
-    if not found or not all("effective_data" in getattr(one, "data_vars", ()) for one in found):
-        raise ValueError("`found` must be datasets from effective_data()")
+    wanted = {"effective_data", "fit"}
+    if not found or not all(wanted <= set(getattr(one, "data_vars", ())) for one in found):
+        raise ValueError("`found` must be whole datasets from effective_data()")
+    if not all(one.passes.ndim == 1 and one.passes.size for one in found):
+        raise ValueError(
+            "`found` must have at least one number of passes, in a list: sel(passes=[4])"
+        )
     from manypass.plot import axes_of
 
     ax = axes_of(ax)
@@ -222,6 +227,8 @@ def _values(result: Any, variable: str, *sizes: int, named: tuple[Any, ...] = ()
     if not isinstance(result, xr.Dataset) or "error" not in result:
         raise ValueError("`result` must be a dataset from sweep()")
     held = [str(n) for n in result.data_vars if n != "error" and not str(n).endswith("_se")]
+    if not result["error"].size:
+        raise ValueError("`result` has no points: nothing of the sweep is where it was chosen")
     if not held or (result["error"] != "").all():
         reason = next((str(e) for e in result["error"].values.flat if e), "it is empty")
         raise ValueError(f"`result` has no point with an answer: {reason}")

@@ -161,7 +161,7 @@ def activations(*results: xr.Dataset, ax: Axes | None = None, bins: int = 70) ->
     bins = checks.count("bins", bins, 2, 10**5)
     if not all(np.isfinite(real(result, "x")).all() for result in results):
         raise ValueError("`results` has diverged: there is no distribution to draw")
-    everything = np.concatenate([result.x.values for result in results])
+    everything = np.concatenate([np.atleast_1d(result.x.values) for result in results])
     if np.unique(everything).size < 2:
         raise ValueError(
             f"`results` must hold examples with different x, to draw a distribution of, got "

@@ -66,6 +66,11 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
     checks.flag("tuned", tuned)
     if isinstance(checked(problem).data, Dataset) or math.isinf(problem.data.alpha):
         raise ValueError(f"`problem` must have a Teacher with a finite `alpha`, not {problem.data}")
+    if problem.mode == "batch":
+        raise ValueError(
+            "`mode` must be 'online' to ask what passes are worth, got 'batch': there all examples "
+            "are learned all the time, and of fresh ones infinitely many"
+        )
     fresh = problem.replace(alpha=math.inf, sequence="replacement", batch_share=0.0)
     for asked in (problem, fresh):
         if reason := verbs.named("exact").refusal(asked):
@@ -74,7 +79,7 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
     for asked in () if tuned or problem.scheduled else (problem, fresh):
         # Epochs are steadier than examples drawn with replacement, whose limit is known at once
         drawn = asked if asked.batch_share else asked.replace(sequence="replacement")
-        if problem.mode == "batch" or asked.rate < 0.8 * verbs.critical_rate(drawn):
+        if asked.rate < 0.8 * verbs.critical_rate(drawn):
             continue
         limit = verbs.critical_rate(asked)
         if asked.rate >= limit:

@@ -151,7 +151,8 @@ def test_a_point_that_kills_its_worker_is_the_only_one_without_an_answer(tmp_pat
     assert np.isfinite(found.Eg[:, 0]).all()
     assert (found.error[:, 1] == DIED).all()
     assert len(kept(tmp_path)) == 2  # a death is tried again next time
-    lost = mp.sweep(mp.Grid(PROBLEM, rate=[0.5]), Deadly(), times=[1.0], workers=1)
+    with pytest.warns(UserWarning, match="no point of the sweep has an answer"):
+        lost = mp.sweep(mp.Grid(PROBLEM, rate=[0.5]), Deadly(), times=[1.0], workers=1)
     assert lost.error.item() == "RuntimeError: nothing to solve"
 
 

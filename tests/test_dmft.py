@@ -8,6 +8,7 @@ import pytest
 
 import manypass as mp
 from manypass.cavity.dmft import SPLIT, summary
+from manypass.cavity.grid import at
 from manypass.cavity.moments import averaged
 from manypass.cavity.plan import Clock, Grid, Plan, coarsest, make_plan
 from manypass.cavity.population import even_examples, lead, lead_parts
@@ -536,3 +537,16 @@ def test_the_response_to_the_first_push_is_right():
     found = mp.solve(LINEAR, times, mp.DMFT(dt=0.2, samples=64_000, seed=1), two_time=True)
     exact = mp.solve(LINEAR, times, two_time=True)
     assert float(np.abs(found.G - exact.G)[:, 0].max()) < 0.005
+
+
+def test_what_is_measured_is_a_mean_over_times_around():
+    """Of t²: t² + h²/3 within h = t/32, but for the last time; R and Q are what they are."""
+    t = np.linspace(0, 16, 129)
+    table = np.column_stack([t, t, t**2, -(t**2), t**2])
+    found = at(np.array([4.0, 8.0, 16.0]), lambda t: t, table, per=8.0)
+    expected = np.array([16 + (4 / 32) ** 2 / 3, 64 + (8 / 32) ** 2 / 3, 256.0])
+    np.testing.assert_allclose(found[:, 2], expected, rtol=1e-12)
+    np.testing.assert_allclose(found[:, 3], -expected, rtol=1e-12)
+    np.testing.assert_allclose(found[:, 4], [16, 64, 256], rtol=1e-12)
+    broken = at(np.array([8.0]), lambda t: t, table, [8.0], per=8.0)  # not across an end
+    np.testing.assert_allclose(broken[0, 2], 64, rtol=1e-12)

@@ -40,7 +40,7 @@ def objection(rule: Rule, task: str, flow: bool) -> str | None:
             bad = x[~np.isfinite(F)][0]
             return f"its force is not finite at x = {bad:.4g}, target = {target:g}"
         jump, where = largest_jump(rule, target)
-        if flow and rule.jumps and task == "classification":
+        if flow and rule.jumps:
             return f"its force jumps at x = {rule.jumps[0]:.4g}"
         size = np.abs(F).max() + 1e-300
         if not abs(jump) < 1e6 * size:

@@ -145,17 +145,16 @@ def sweep(
         pool.close()
         shown.close()
     found = grid.collect(answers, _attributes(grid, method, store))
-    if (found.error != "").all() and not grid.problem.layered:
+    lost = bool((found.error != "").all())
+    if lost and not grid.problem.layered:
         found = found.assign(_unanswered(found.error, times))
     if out is not None:
         results.save(found, Path(out) / "sweep.nc")
     _tell(answers)
-    if (found.error != "").all():
+    if lost:
         reason = found.error.values.flat[0]
-        warnings.warn(
-            f"no point of the sweep has an answer: {reason} (all reasons are in `error`)",
-            stacklevel=2,
-        )
+        words = f"no point of the sweep has an answer: {reason} (all reasons are in `error`)"
+        warnings.warn(words, stacklevel=2)
     return found
 
 

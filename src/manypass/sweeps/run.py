@@ -145,13 +145,13 @@ def sweep(
         pool.close()
         shown.close()
     found = grid.collect(answers, _attributes(grid, method, store))
-    lost = bool((found.error != "").all())
-    if lost and not grid.problem.layered:
+    unanswered = bool((found.error != "").all())
+    if unanswered and not grid.problem.layered:
         found = found.assign(_unanswered(found.error, times))
     if out is not None:
         results.save(found, Path(out) / "sweep.nc")
     _tell(answers)
-    if lost:
+    if unanswered:
         reason = found.error.values.flat[0]
         words = f"no point of the sweep has an answer: {reason} (all reasons are in `error`)"
         warnings.warn(words, stacklevel=2)

@@ -167,7 +167,9 @@ def test_two_time_goes_to_a_file(tmp_path, capsys):
 
 def test_steady_and_critical_rate(capsys, tmp_path):
     main(["steady", *FLAGS, "--window", "2", "--out", str(tmp_path / "x.json")])
-    printed = dict(line.split(" = ") for line in capsys.readouterr().out.splitlines())
+    *lines, whose = capsys.readouterr().out.splitlines()
+    assert whose.startswith("(R, Q, Eg: of weights averaged over 2; ")
+    printed = dict(line.split(" = ") for line in lines)
     expected = mp.steady_state(
         mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.9, decay=0.8), window=2
     )

@@ -144,3 +144,17 @@ def test_what_batches_do_not_have_is_said():
         mp.solve(problem, [1.0], mp.DMFT(dt=0.1))
     with pytest.raises(ValueError, match="at least 8 in every epoch"):
         mp.solve(problem.replace(batch_share=0.0, sequence="fixed", alpha=1e-4), [1.0], mp.DMFT())
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+def test_large_batches_are_within_their_small_errors(share):
+    """Hardly anything is left to chance; what even draws of y have in common is in the error."""
+    problem = mp.Problem(
+        mp.Teacher(1.2), mp.Adaline(), rate=0.3, decay=0.3, batch_share=share, sequence="reshuffled"
+    )
+    exact = mp.solve(problem, [1.2, 2.4, 3.6])
+    for seed in range(3):
+        found = mp.solve(problem, exact.t.values, mp.DMFT(rtol=0.02, seed=seed))
+        z = np.concatenate([((found[n] - exact[n]) / found[f"{n}_se"]).values for n in "RQ"])
+        assert np.abs(z).max() < 3
+        assert float((found.R_se / found.R).max()) < 0.005

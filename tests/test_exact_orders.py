@@ -10,7 +10,7 @@ from references import Table, tables
 from scipy.integrate import solve_ivp
 
 import manypass as mp
-from manypass.exact import epochs, instants, settled
+from manypass.exact import epochs, instants, repeated, settled
 from manypass.exact.lines import Smooth
 from manypass.exact.reshuffled import Reshuffled
 from manypass.spectrum import edges, marchenko_pastur
@@ -372,3 +372,37 @@ def test_a_fixed_order_begins_with_nothing(alpha):
     found = mp.solve(problem, [0.0, 1.0]).isel(t=0)
     assert found.R == found.Q == 0
     assert found.Eg == 0.5
+
+
+@pytest.mark.parametrize(("alpha", "rate", "t"), [(1.2, 5.0, 9.6), (1.2, 8.0, 6), (100.0, 3, 200)])
+def test_a_fixed_order_above_its_critical_rate_keeps_its_mean(alpha, rate, t):
+    """R does not grow with Q: read from the circle of Q it was rounding, up to 1e167.
+
+    256 points did not resolve that, after 10 s; within a long epoch Q was 0.
+    """
+    problem = PROBLEM.replace(sequence="fixed", alpha=alpha, rate=rate, decay=0.1)
+    found = curves(problem, [t])
+    a = problem.teacher.moments()[0]
+    assert 0.8 * a < found["R"][0] < a
+    assert found["Q"][0] > 1e50
+    assert found["Et"][0] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_epochs_above_the_critical_rate_are_refused_before_they_are_followed():
+    problem = PROBLEM.replace(sequence="fixed", rate=2.3, decay=0.1)
+    told = r"`times` up to 834 epochs: .* above its critical rate v_c = 2\.16505 at most 100"
+    with pytest.raises(ValueError, match=told):
+        curves(problem, [1000.0])
+
+
+def test_what_cannot_have_settled_is_not_followed_to_see(monkeypatch):
+    """It took 20 s to see that rates of 1e-9 settle in none of the epochs that are followed."""
+    monkeypatch.setattr(repeated.Repeated, "_follow", None)
+    with pytest.raises(ValueError, match=r"`times` up to 833334 epochs: .* at most 500"):
+        curves(PROBLEM.replace(sequence="fixed", rate=1e-9), [1e6])
+
+
+@pytest.mark.filterwarnings("error")
+def test_epochs_that_are_too_long_are_refused_without_words_of_others():
+    with pytest.raises(ValueError, match=r"`alpha` = 1e\+06 .* do not resolve an epoch"):
+        mp.steady_state(PROBLEM.replace(sequence="reshuffled", alpha=1e6))

@@ -238,6 +238,14 @@ def each(x, y):
 NUMBERS = {"k": 2.0}
 
 
+class Called:
+    def __call__(self, z):
+        return z
+
+
+CALLED = Called()
+
+
 def again(z):
     return again(z / 2) if z > 1 else z
 
@@ -250,7 +258,11 @@ def again(z):
         (lambda x, y, **k: y - x, r"Rule\(force, k=3.0\), to be compiled, got \*\*k"),
         (lambda x, y: np.piecewise(y - x, [y < x], [-1.0, 1.0]), "piecewise.*by `if` or np.where"),
         (lambda x, y: np.select([y < x], [-1.0], 1.0), "select.*by `if` or np.where"),
-        (lambda x, y: special.j0(y - x), "'j0' .*needs its decorator numba.njit; .* cbrt, clip, "),
+        (
+            lambda x, y: special.j0(y - x),
+            "'j0' .*needs its decorator numba.njit.*; .* cbrt, clip, ",
+        ),
+        (lambda x, y: CALLED(y - x), "'CALLED'.* functions by def or lambda, no objects that can"),
         (lambda x, y: NUMBERS["k"] * (y - x), r"'dict'>; give numbers of its own by name, Rule\("),
         (lambda x, y: again(y - x), "'again'.* needs its decorator numba.njit"),
         (

@@ -3,6 +3,7 @@
 import argparse
 import gzip
 import itertools
+import json
 import os
 import random
 import re
@@ -74,15 +75,56 @@ def test_a_cell_of_the_test_file_is_in_the_test_file(tmp_path):
     [
         ("9,7 1,7 2,0", "a decimal comma, '9,7': .*, or say `decimal` = ','"),
         ("941,720 1,720 2,000", "'941,720': .* if these group thousands; if these are decimal com"),
-        ("1,234.5 1,720 2,000,000", "commas in its numbers, '1,234.5'"),
+        ("1,234.5 1,720 2,000,000", "commas in its numbers, '1,234.5'.* say `thousands` = ','"),
+        ("1,234.5 12 2 3.5", "commas in its numbers, '1,234.5'"),  # one among plain numbers
+        ("1'234 12 2", 'digits in groups, "1\'234": .* say `thousands` = "\'"'),
+        ("1\xa0234,5 12 2", "digits in groups, .* write them without"),
     ],
 )
 def test_commas_in_numbers_are_told_for_what_they_may_be(tmp_path, cells, told):
     path = tmp_path / "x.csv"
-    rows = "".join(f"{cell};{i};{i % 2}\n" for i, cell in enumerate(cells.split()))
+    rows = "".join(f"{cell};{i};{i % 2}\n" for i, cell in enumerate(cells.split(" ")))
     path.write_text(f"a;b;y\n{rows}")
     with pytest.raises(ValueError, match=f"column 'a' has .*{told}"):
         mp.read_dataset(path, "y", sep=";", positive="1")
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ('a,b,y\n"1,234.5",2,1\n12,3,0\n"-2,000,000",4,1\n', {"thousands": ","}),
+        ("a;b;y\n1.234,5;2;1\n12;3;0\n-2.000.000;4;1\n", {"thousands": ".", "decimal": ","}),
+        ("a;b;y\n1 234.5;2;1\n12;3;0\n-2 000 000;4;1\n", {"thousands": " "}),
+        ("a;b;y\n1'234.5;2;1\n12;3;0\n-2'000'000;4;1\n", {"thousands": "'"}),
+    ],
+)
+@pytest.mark.filterwarnings("default")
+def test_grouped_digits_are_read_where_they_are_told(tmp_path, text, settings, capsys):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    sep = "," if text[1] == "," else ";"
+    data = mp.read_dataset(path, "y", sep=sep, positive="1", **settings)
+    assert data.X.tolist() == [[1234.5, 2.0], [12.0, 3.0], [-2e6, 4.0]]
+    problem = PROBLEM.replace(data=data, rate=1e-9)
+    assert mp.Problem.from_dict(problem.to_dict()) == problem
+    flags = [part for name, value in settings.items() for part in (f"--{name}", value)]
+    flags += ["--sep", sep, "--positive", "1", "--rule", "adaline", "--rate", "1e-9"]
+    main(["solve", "--data", str(path), "--target", "y", *flags, "--times", "0,1"])
+    assert "3 examples" in capsys.readouterr().err
+    entry = {"path": str(path), "target": "y", "sep": sep, "positive": "1", **settings}
+    (tmp_path / "problem.toml").write_text(
+        "rule = 'adaline'\nrate = 1e-9\n[data]\n"
+        + "".join(f"{name} = {json.dumps(value)}\n" for name, value in entry.items())
+    )
+    main(["solve", str(tmp_path / "problem.toml"), "--times", "0,1"])
+    assert "3 examples" in capsys.readouterr().err
+
+
+def test_what_groups_digits_is_one_of_a_few(tmp_path):
+    (tmp_path / "x.csv").write_text("a;b;y\n1;2;1\n")
+    for wrong, told in (("x", "must be one of ',', '.', "), (".", "and `decimal` are both '.'")):
+        with pytest.raises(ValueError, match=f"`thousands` {told}"):
+            mp.read_dataset(tmp_path / "x.csv", "y", sep=";", thousands=wrong)
 
 
 def test_a_decimal_comma_is_read_where_it_is_told(tmp_path):
@@ -775,10 +817,64 @@ def test_a_critical_rate_knows_how_steep_a_force_is():
         mp.critical_rate(problem(0.1, mp.Adatron(kappa=1.0)))
 
 
-@pytest.mark.parametrize("settle", [0, 0.1])
-def test_networks_that_have_not_settled_are_told_even_if_they_are_few(settle):
-    with pytest.warns(UserWarning, match=f"`settle` = {settle} (waits for no step|is too short)"):
-        mp.steady_state(PROBLEM, mp.Simulation(n=50, samples=4, settle=settle))
+def test_networks_that_have_not_settled_are_told_even_if_they_are_few():
+    with pytest.warns(UserWarning, match=r"`settle` = 0.1 is too short"):
+        mp.steady_state(PROBLEM, mp.Simulation(n=50, samples=4, settle=0.1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "settle", "step"),
+    [
+        ({}, 0, ", 0.1 each"),
+        ({}, 1e-9, ", 0.1 each"),
+        ({"batch_size": 3}, 0.2, ", 0.3 each"),
+        ({"mode": "batch"}, 0, ""),
+        ({"sequence": "reshuffled"}, 0, ", 0.1 each"),
+        ({"batch_share": 0.5}, 0.5, ", 0.6 each"),
+    ],
+)
+def test_networks_that_have_not_begun_have_no_steady_state(changes, settle, step):
+    method, told = mp.Simulation(n=10, samples=2, settle=settle), f"waits for no step{step}: "
+    problem = PROBLEM.replace(**changes)
+    with pytest.raises(ValueError, match=f"`settle` = {settle:g} {told}"):
+        mp.steady_state(problem, method)
+    if not {"batch_share", "batch_size", "mode"} & changes.keys():
+        with pytest.raises(ValueError, match=f"`settle` = {settle:g} {told}"):
+            mp.activations(problem, "steady", source=method, samples=10)
+
+
+@pytest.mark.filterwarnings("ignore:`settle`")
+def test_flows_over_no_time_take_one_step():
+    slow, method = PROBLEM.replace(mode="batch", rate=1e-12), mp.Simulation(n=10, samples=2)
+    assert float(mp.solve(slow, [5e-324], method).Q[0]) == 0.0  # 0 steps of 5e-324/0
+    brief = mp.Simulation(n=10, samples=2, settle=5e-324)
+    assert float(mp.steady_state(slow, brief).Q) == 0.0
+
+
+def test_flows_of_too_many_steps_are_refused_at_once():
+    X, y = 1e8 * RANDOM.normal(size=(40, 5)), RANDOM.normal(size=40)
+    problem = PROBLEM.replace(data=mp.Dataset(X, y, task="regression"), mode="batch")
+    told = r"`mode` = 'batch' would take .* steps .* `standardize` = True .* method Exact\(\)"
+    with pytest.raises(ValueError, match=told):
+        mp.solve(problem, [1.0], mp.Simulation(samples=2))
+    assert mp.solve(problem, [1.0]).F2[0] < 2  # which takes none
+
+
+@pytest.mark.parametrize("finished", [0, 2])
+def test_an_interrupted_simulation_says_what_is_kept(finished, monkeypatch):
+    extend = Average.extend
+
+    def interrupted(average, values):
+        if average.count == finished:
+            raise KeyboardInterrupt
+        extend(average, values)
+
+    monkeypatch.setattr(Average, "extend", interrupted)
+    with pytest.raises(KeyboardInterrupt) as told:
+        mp.solve(PROBLEM, [1.0], mp.Simulation(n=10, samples=4))
+    note = told.value.__notes__[0]
+    assert note.startswith(f"{finished} of 4 networks are finished: ")
+    assert ("nothing is kept" in note) == (not finished) == (not hasattr(told.value, "so_far"))
 
 
 @pytest.mark.parametrize(
@@ -949,6 +1045,9 @@ def test_networks_of_an_interrupted_simulation_are_kept(tmp_path, monkeypatch, c
     with pytest.raises(KeyboardInterrupt):
         main(["solve", *flags, "--method", "simulation", "--n", "20", "--out", out])
     assert "x.nc has the 3 networks so far\n" in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt):
+        main(["solve", *flags, "--method", "simulation", "--n", "20"])
+    assert "the 3 networks so far are lost: --out x.nc would" in capsys.readouterr().err
     monkeypatch.undo()
     assert mp.load(out).identical(mp.solve(PROBLEM, [1, 2], mp.Simulation(n=20, samples=3)))
 
@@ -1033,3 +1132,68 @@ def test_who_has_diverged_guesses_without_being_sampled():
     found = mp.solve(PROBLEM.replace(rate=9.0), [1.0, 1000.0], mp.Exact(samples=512))
     assert np.isinf(found.Q[1])
     assert found.Et[1] == 0.5
+
+
+@pytest.mark.filterwarnings("ignore:the least Eg lies at an end")
+def test_a_search_warns_once_of_what_many_values_are_warned_of():
+    method = mp.Simulation(n=8, samples=2, settle=0.5)
+    with pytest.warns(UserWarning, match="values that were looked at") as told:
+        mp.best(PROBLEM, {"rate": (0.01, 0.1)}, method=method, progress=False)
+    of_settle = [str(w.message) for w in told if "`settle`" in str(w.message)]
+    assert len(of_settle) == 1
+    assert re.match(r"\d+ of \d+ values that were looked at: `settle` = 0.5 is too", of_settle[0])
+    assert all(w.filename == __file__ for w in told)
+
+
+def test_what_has_diverged_is_drawn_without_words_of_others(recwarn):
+    """Errors of infinite values are infinite: a bar would go from inf − inf."""
+    data = mp.Teacher(2.0, "regression", hidden=2)
+    start = mp.Start(R=[[0.1, 0.0], [0.0, 0.1]], Q=[[0.25, 0.0], [0.0, 0.25]])
+    problem = mp.Problem(data, mp.Committee(2, second_rate=50.0), rate=40.0, start=start)
+    found = mp.solve(problem, [0.5, 5.0, 50.0], mp.Simulation(n=30, samples=3))
+    assert np.isinf(found.a.values[-1]).all()
+    assert np.isinf(found.Q.values[-1]).all()
+    one = PROBLEM.replace(rate=40.0)
+    single = mp.solve(one, [0.5, 500.0], mp.Simulation(n=10, samples=3))
+    recwarn.clear()
+    for result in (found, single):
+        ax = mp.plot.curves(result)
+        ax.figure.canvas.draw()
+    assert [str(w.message) for w in recwarn] == []
+
+
+@pytest.mark.parametrize("method", ["exact", "dmft", "mean-force"])
+def test_refusals_tell_the_rate_that_was_given(method):
+    """Theories compute with v/[b(1 − β)], which is not what one has typed."""
+    problem = PROBLEM.replace(rate=10.0, batch_size=4, momentum=0.5)
+    told = r"`rate` = 10 is .* \(`batch_size` = 4 and `momentum` = 0.5 divide rates by 2\)$"
+    with pytest.raises(ValueError, match=told) as refused:
+        mp.steady_state(problem, method)
+    if method == "exact":
+        assert f"v_c = {mp.critical_rate(problem):.5g} (" in str(refused.value)
+    with pytest.raises(
+        ValueError, match=r"`rate` = 10 .* \(`momentum` = 0.75 multiplies rates by 4"
+    ):
+        mp.steady_state(problem.replace(batch_size=1, momentum=0.75), method)
+    with pytest.raises(ValueError, match=r"`rate` = 10 is [^(]*(\(1 \+ decay\) = 2.2)?$"):
+        mp.steady_state(PROBLEM.replace(rate=10.0), method)
+
+
+def test_a_force_that_is_infinite_at_zero_is_named_wherever_learning_begins_there():
+    """Its networks were counted as diverged, whatever the rate."""
+    endless = PROBLEM.replace(rule=mp.Rule(lambda x, y: y / x), start=mp.Start(R=0.0, Q=0.0))
+    with pytest.raises(
+        ValueError, match=r"its force is -inf at x = 0, target = -1, where .* J = 0"
+    ):
+        mp.solve(endless, [1.0], mp.Simulation(n=10, samples=2))
+    data = mp.Dataset([[1.0, 2.0], [3.0, 1.0]], [1.0, -1.0], task="regression")
+    given = endless.replace(data=data, start=mp.Start(weights=[0.0, 0.0]))
+    with pytest.raises(ValueError, match=r"its force is -inf at x = 0"):
+        mp.solve(given, [1.0], mp.Simulation(samples=2))
+
+
+@pytest.mark.parametrize("changes", [{"alpha": 1e-6}, {"rate": 1e-9}])
+def test_steady_states_that_are_too_far_away_are_refused_in_one_line(changes):
+    problem = PROBLEM.replace(rule="adatron", **changes)
+    with pytest.raises(ValueError, match=r"this needs .* GB of memory .* by `solve`; or `alpha` ="):
+        mp.steady_state(problem)

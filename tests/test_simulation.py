@@ -213,11 +213,12 @@ def test_divergence_is_data():
         assert np.isinf(found[name][2])
     assert np.isinf(found.C[2, 0])
     assert found.Eg[2] == 0.5
-    steady = mp.steady_state(
-        PROBLEM.replace(rate=6.0), mp.Simulation(n=50, samples=4, settle=200), window=1
-    )
-    assert np.isinf(steady.Q)
-    assert int(steady.diverged) == 4
+    with pytest.raises(mp.NotSettledError, match="diverged in all 4 networks") as told:
+        mp.steady_state(
+            PROBLEM.replace(rate=6.0), mp.Simulation(n=50, samples=4, settle=200), window=1
+        )
+    assert np.isinf(told.value.result.Q)
+    assert int(told.value.result.diverged) == 4
 
 
 @pytest.mark.physics

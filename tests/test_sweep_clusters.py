@@ -102,3 +102,33 @@ def test_a_client_that_does_not_answer_is_told():
     problem = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.0, decay=0.1)
     with pytest.raises(ValueError, match=r"`client` does not answer .* give one that is open"):
         mp.sweep(mp.Grid(problem, rate=[0.1]), client=closed)
+
+
+@pytest.mark.parametrize("name", ["client", "executor"])
+def test_a_client_whose_answers_are_awaited_is_refused(name):
+    """Its futures are no concurrent ones, and within its loop a sweep would wait for ever."""
+    grid = mp.Grid(mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.0, decay=0.1), rate=[0.1])
+    client = SimpleNamespace(asynchronous=True, submit=None, get_executor=None)
+    told = f"`{name}` is an asynchronous Dask client, .* without asynchronous=True"
+    with pytest.raises(ValueError, match=told):
+        mp.sweep(grid, **{name: client})
+    made = SimpleNamespace(submit=None, _client=client)  # by its get_executor()
+    if name == "executor":
+        with pytest.raises(ValueError, match=told):
+            mp.sweep(grid, executor=made)
+
+
+def test_an_executor_that_gives_other_futures_is_told():
+    grid = mp.Grid(mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.0, decay=0.1), rate=[0.1])
+    odd = SimpleNamespace(submit=lambda *_: 3)
+    with pytest.raises(ValueError, match=r"`executor` must give a .*Future .* got 3: give a"):
+        mp.sweep(grid, executor=odd)
+
+
+def test_a_dask_client_as_the_executor_is_served():
+    distributed = pytest.importorskip("distributed")
+    grid = mp.Grid(PROBLEM, rate=[0.1, 0.2])
+    settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.Client(processes=False, set_as_default=False, **settings) as client:
+        found = mp.sweep(grid, "exact", executor=client)
+    assert (found.error == "").all()

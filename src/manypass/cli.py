@@ -29,6 +29,7 @@ from manypass.flags import (
     EXAMPLE_PLAN,
     FIELD_FLAGS,
     TEACHER_FLAGS,
+    Once,
     fail,
     method_flags,
     problem_flags,
@@ -46,7 +47,10 @@ NAMES = {
     "MeanForce": "mean-force",
 }
 VERBS = {"solve": "solve", "steady_state": "steady", "critical_rate": "critical-rate"}
-WORD = r"True|False|'[^'\n]*'|\[[-+.,e\d ]*\]"  # a value that is typed otherwise than said
+LISTED = r"\['[^'\n]*'(?:, '[^'\n]*')*\]"  # names of columns
+WORD = (
+    rf"True|False|'[^'\n]*'|\[[-+.,e\d ]*\]|{LISTED}"  # a value that is typed otherwise than said
+)
 SPOKEN = re.compile(  # how messages name an argument, a start, a method, another thing, a setting
     rf"`(?P<name>\w+)`(?P<whose> of the teacher)?(?: = (?P<given>{WORD})?)?"
     r"|\bStart\((?P<start>R=[^()]*)\)"
@@ -68,23 +72,53 @@ class Parser(argparse.ArgumentParser):
 
         if found := re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message):
             message += meant(found[1], re.findall(r"[\w-]+", found[2]))
-        elif found := re.match(r"unrecognized arguments: .*?--([\w-]+)", message):
-            flags = argparse.Namespace(**dict.fromkeys(self._flags()))
-            asked = meant(found[1].replace("-", "_"), vars(flags))
-            message += as_flags(re.sub(r"'(\w+)'", r"`\1`", asked), flags)
         fail(message)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Read what was typed; what no flag of the command takes is told with who does."""
+        found, odd = self.parse_known_args(args, namespace)
+        if odd:
+            flag = next((word for word in odd if re.match(r"--[\w-]", word)), "")
+            asked = flag.lstrip("-").partition("=")[0].replace("-", "_")
+            fail(f"unrecognized arguments: {' '.join(odd)}{self._meant(found.command, asked)}")
+        return found
+
+    def _meant(self, command: str, asked: str) -> str:
+        """Say which other commands have a flag, or which flag it nearly is."""
+        from manypass.checks import meant
+
+        flags = self._flags()
+        holders = [f"`manypass {name}`" for name, held in flags.items() if asked in held]
+        if asked in flags[command]:
+            return ""
+        if holders and command == "sweep" and asked in FIELD_FLAGS:
+            return f"; {_flag(asked, 'True')} is said by the plan, see `manypass sweep --help`"
+        if holders:
+            return f"; only {', '.join(holders)} {'have' if holders[1:] else 'has'} it"
+        every = set[str]().union(*flags.values())
+        found = meant(asked, flags[command]) or meant(asked, every)
+        near = re.search(r"['`](\w+)['`]", found)
+        if near and near[1] not in flags[command]:
+            whose = [f"`manypass {name}`" for name, held in flags.items() if near[1] in held]
+            found = found.rstrip("?") + f", of {', '.join(whose)}" + "?" * found.endswith("?")
+        named = argparse.Namespace(**dict.fromkeys(every))
+        return as_flags(re.sub(r"'(\w+)'", r"`\1`", found), named)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Write help; argparse says nothing of a disk that is full."""
         print(message, end="", file=file or sys.stderr, flush=True)
 
-    def _flags(self) -> set[str]:
-        """Return the names of all flags of all commands."""
+    def _flags(self) -> dict[str, set[str]]:
+        """Return the names of the flags of every command."""
         choices = [action.choices for action in self._actions]
-        parsers = [one for held in choices if isinstance(held, dict) for one in held.values()]
-        actions = (action for parser in parsers for action in parser._actions)
-        names = (name for action in actions for name in action.option_strings)
-        return {name[2:].replace("-", "_") for name in names if name.startswith("--")}
+        parsers = {k: one for held in choices if isinstance(held, dict) for k, one in held.items()}
+        typed = {
+            k: [n for a in one._actions for n in a.option_strings] for k, one in parsers.items()
+        }
+        return {
+            command: {name[2:].replace("-", "_") for name in names if name.startswith("--")}
+            for command, names in typed.items()
+        }
 
 
 def _joined(argv: Sequence[str]) -> list[str]:
@@ -146,17 +180,24 @@ def as_flags(message: str, arguments: argparse.Namespace) -> str:
     --dt 0.1; other calls, such as Adatron(kappa=1.0), are names of things.
     """
     from_file = getattr(arguments, "problem", None) is not None
-    flags = {*vars(arguments)} - {"problem", "figures", "run"}
+    flags = {*vars(arguments)} - {"problem", "figures", "run", "command"}
 
     def replaced(found: re.Match[str]) -> str:
         if found["start"] and "start" in flags:
             return typed_start(found["start"]) or found[0]
         if found["method"]:
-            if "method" not in flags:
+            before, here = message[: found.start()], getattr(arguments, "command", "")
+            elsewhere = "method" not in flags
+            if elsewhere and (not here or "method " not in before + found[0]):
                 return found[0]
             settings = re.findall(r"(\w+)=([^,\s]+)", found["settings"])
             answer = (found["answer"] or "").strip(".()").replace("_", " ")
-            words = (f"--method {NAMES[found['method']]}", *(_flag(*s) for s in settings))
+            words = [f"--method {NAMES[found['method']]}", *(_flag(*s) for s in settings)]
+            if here == "sweep":
+                table = {"name": f'"{NAMES[found["method"]]}"'} | dict(settings)
+                return f"method = {{ {', '.join(f'{k} = {v}' for k, v in table.items())} }}"
+            if elsewhere or (here != "solve" and "come from " in before):
+                return f"`manypass solve {' '.join(words)}`"
             return f"the {answer} of {' '.join(words)}" if answer else " ".join(words)
         name = found["name"] or found["setting"] or ""
         if found["name"] in VERBS and name not in flags:
@@ -176,6 +217,9 @@ def _flag(name: str, value: str) -> str:
     as_typed = f"--{FLAG_NAMES.get(name) or name.replace('_', '-')}"
     if value in ("True", "False"):
         return as_typed if value == "True" else f"no {as_typed}"
+    if value.startswith("['"):
+        names = ",".join(re.findall("'([^']*)'", value))
+        return f"{as_typed} {shlex.quote(names)}"
     if value.startswith("["):
         return f"{as_typed} {value.strip('[]').replace(' ', '')}"
     return f"{as_typed} {shlex.quote(value.strip(QUOTE))}"
@@ -194,13 +238,14 @@ def parser() -> Parser:
 
     def command(name: str, run: Any, text: str, **options: Any) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text, **options)
-        made.set_defaults(run=run)
+        made.set_defaults(run=run, command=name)
         return made
 
     given = [problem_flags()]
     solve = command("solve", run_solve, "Learning curves against time.", parents=given)
     solve.add_argument(
         "--times",
+        action=Once,
         help="first:last:count, or t1,t2,... (default: 0:8:161, or five passes of --data)",
     )
     method_flags(solve, "auto", "exact", "dmft", "simulation")
@@ -215,7 +260,11 @@ def parser() -> Parser:
 
     steady = command("steady", run_steady, "R, Q, F2, Eg in the steady state.", parents=given)
     steady.add_argument(
-        "--window", type=float, default=0.0, help="averaging time of the weights (default: 0)"
+        "--window",
+        type=float,
+        default=0.0,
+        help="averaging time of the weights (default: 0): R, Q, Eg and F2_test are then of "
+        "averaged weights, F2 and Et still of the present ones",
     )
     method_flags(steady, "auto", "exact", "dmft", "mean-force", "simulation")
     steady.add_argument("--out", help="write the numbers as .nc, .csv or .json")
@@ -246,7 +295,10 @@ def parser() -> Parser:
     text = "What repeated data are worth: fresh examples that give the error of several passes."
     many = command("worth", run_worth, text, parents=given)
     many.add_argument(
-        "--passes", default="1,2,4,8,16,32,64", help="numbers of passes (default: %(default)s)"
+        "--passes",
+        action=Once,
+        default="1,2,4,8,16,32,64",
+        help="numbers of passes (default: %(default)s)",
     )
     many.add_argument(
         "--tuned", action="store_true", help="each at its own best rate and decay: some minutes"
@@ -260,7 +312,6 @@ def parser() -> Parser:
     advice.add_argument(
         "--holdout",
         type=float,
-        default=0.25,
         help="share to test on without --test (default: 0.25)",
     )
     advice.add_argument(

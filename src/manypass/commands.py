@@ -90,13 +90,17 @@ def run_solve(arguments: argparse.Namespace) -> None:
 
 def keep(so_far: xr.Dataset | None, out: str | None) -> None:
     """Save the networks of a simulation that was interrupted, and say how many."""
-    if so_far is None or out is None:
+    if so_far is None:
+        return
+    count = json.loads(so_far.attrs["method"])["samples"]
+    if out is None:
+        lost = f"the {count} networks so far are lost: --out x.nc would have kept them"
+        print(f"manypass: {lost}", file=sys.stderr)
         return
     from manypass import results
 
     results.save(so_far, out)
-    method = json.loads(so_far.attrs["method"])
-    print(f"manypass: {out} has the {method['samples']} networks so far", file=sys.stderr)
+    print(f"manypass: {out} has the {count} networks so far", file=sys.stderr)
 
 
 def warn(line: str | None) -> None:
@@ -233,6 +237,21 @@ def run_steady(arguments: argparse.Namespace) -> None:
     with saved_after(found, arguments.out):
         for name, value in found.data_vars.items():
             print(f"{name:>8} = {float(value):.6g}")
+        if arguments.window:
+            print(f"({whose_weights(found)})")
+
+
+def whose_weights(found: xr.Dataset) -> str:
+    """Say which values are of averaged weights, and which of the present ones."""
+    from manypass.results import weights_of
+
+    names = [str(name) for name in found.data_vars if not str(name).endswith("_se")]
+    averaged, present = (
+        ", ".join(name for name in names if weights_of(name) == kind)
+        for kind in ("averaged", "present")
+    )
+    window = float(found.window)
+    return f"{averaged}: of weights averaged over {window:g}; {present}: of the present ones"
 
 
 def run_critical_rate(arguments: argparse.Namespace) -> None:

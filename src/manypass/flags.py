@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from manypass.problem import Problem
 
 DATA_FLAGS = ("alpha", "task", "noise", "inputs")
-TIDY_FLAGS = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding", "decimal")
+TEXT_FLAGS = ("sep", "encoding", "decimal", "thousands")
+TIDY_FLAGS = ("drop", "drop_constant", "one_hot", "positive", *TEXT_FLAGS)
 FILE_ONLY = ("target", "test", "standardize", "intercept", *TIDY_FLAGS)
 FILE_FLAGS = ("path", "task", *FILE_ONLY)
 RULE_FLAGS = ("kappa", "width", "hidden", "activation", "second", "second_rate")
@@ -78,6 +79,26 @@ def fail(message: str, code: int = 2) -> NoReturn:
     raise SystemExit(code)
 
 
+class AddUp(argparse.Action):
+    """A list of columns that goes on when the flag is repeated: argparse keeps the last one."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        """Add to the list; the flag alone stands for all."""
+        before = getattr(namespace, self.dest) or []
+        every = values is True or before is True
+        setattr(namespace, self.dest, True if every else [*before, *values])
+
+
+class Once(argparse.Action):
+    """Numbers that make one whole: where the flag is repeated, one cannot know what is meant."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        """Keep the numbers, if there are none so far."""
+        if getattr(namespace, self.dest) not in (None, self.default):
+            raise argparse.ArgumentError(self, "given twice: write all its values in one, A,B,...")
+        setattr(namespace, self.dest, values)
+
+
 def problem_flags() -> argparse.ArgumentParser:
     """Return the flags that make a problem, shared by all commands."""
     flags = argparse.ArgumentParser(add_help=False)
@@ -110,10 +131,17 @@ def problem_flags() -> argparse.ArgumentParser:
         ("drop-constant", "leave out columns that are empty or the same in all rows"),
     ):
         own.add_argument(f"--{name}", action="store_true", default=None, help=text)
-    own.add_argument("--drop", type=_columns, metavar="A,B", help="columns to leave out")
+    own.add_argument(
+        "--drop",
+        type=_columns,
+        action=AddUp,
+        metavar="A,B",
+        help="columns to leave out; may be repeated",
+    )
     own.add_argument(
         "--one-hot",
         type=_columns,
+        action=AddUp,
         nargs="?",
         const=True,
         metavar="A,B",
@@ -123,6 +151,7 @@ def problem_flags() -> argparse.ArgumentParser:
     own.add_argument("--sep", help="between the entries of a line: one character, or tab")
     own.add_argument("--encoding", help="of text files, such as latin-1 (default: utf-8)")
     own.add_argument("--decimal", help="before the decimals of text files: . (default) or ,")
+    own.add_argument("--thousands", help="what groups digits in text files: , . ' or a blank")
     group.add_argument(
         "--decay", type=_number, help="weight decay lambda, or a schedule (default: 0)"
     )
@@ -160,13 +189,18 @@ def problem_flags() -> argparse.ArgumentParser:
     layers.add_argument("--hidden", type=int, help="hidden units (default: 2)")
     kinds = "erf (default), relu, tanh or linear"
     layers.add_argument("--activation", help=f"of the hidden units: {kinds}")
-    layers.add_argument("--second", type=_row, metavar="A,B", help="second layer (default: 1,1...)")
+    once: dict[str, Any] = {"action": Once, "type": _row, "metavar": "A,B"}
+    layers.add_argument("--second", **once, help="second layer (default: 1,1...)")
     layers.add_argument("--second-rate", type=float, help="its learning rate (default: 0)")
     layers.add_argument("--teacher-hidden", type=int, help="units of the teacher (default: 1)")
     layers.add_argument("--teacher-activation", help="by default that of the student")
-    layers.add_argument("--teacher-second", type=_row, metavar="A,B", help="its second layer")
+    layers.add_argument("--teacher-second", **once, help="its second layer")
     layers.add_argument(
-        "--overlaps", type=_table, metavar="A,B;C,D", help="of its units (default: orthogonal)"
+        "--overlaps",
+        type=_table,
+        action=Once,
+        metavar="A,B;C,D",
+        help="of its units (default: orthogonal)",
     )
     return flags
 
@@ -312,6 +346,9 @@ def read_method(arguments: argparse.Namespace, problem: Problem, verb: str = "so
                 f", which auto takes: say --method {owner}" if arguments.method == "auto" else ""
             )
             raise ValueError(f"--{key} (got {value!r}) is no setting of --method {name}{taken}")
+    own = getattr(problem.data, "n", None)  # of given data; in a method 500 may be the default
+    if own is not None and given.get("n", own) != own:
+        raise ValueError(f"--n {given['n']}, but {problem.data!r} has N = {own}: leave it out")
     return make_method(name, given)
 
 

@@ -19,6 +19,7 @@ from manypass import checks
 Function = Callable[..., Any]
 KNOWN = ("numpy", "numba")  # whose functions are the compiler's to know
 BESIDE = 1e-12  # of x = 0, closer than activations are
+ASIDE = (0.137, -0.137)  # activations that are none in particular
 STEP = 6e-6  # ∛ε: errors of rounding and of the difference are equal
 
 
@@ -176,22 +177,20 @@ def unready(force: Function, values: tuple[float, ...]) -> str | None:
     'is -inf at x = 0, target = -1'
     """
     plain = getattr(force, "py_func", force)
+
+    def at(x: float, target: float) -> tuple[float, str]:
+        try:
+            with np.errstate(all="ignore"):
+                found = float(plain(np.float64(x), np.float64(target), *values))
+            return found, f"is {found}"
+        except Exception as error:
+            return math.nan, f"fails ({error})"
+
     for target in (-1.0, 0.37, 1.0):
-        told = None
-        for x in (0.0, 0.137):
-            try:
-                with np.errstate(all="ignore"):
-                    found = float(plain(np.float64(x), np.float64(target), *values))
-                wrong = f"is {found}"
-            except Exception as error:
-                found, wrong = math.nan, f"fails ({error})"
-            if math.isfinite(found):
-                break
-            if told:  # everywhere: that is told where it is used
-                return None
-            told = f"{wrong} at x = 0, target = {target:g}"
-        if told:
-            return told
+        found, wrong = at(0.0, target)
+        # Where it is no number on either side, that is told where it is used
+        if not math.isfinite(found) and any(math.isfinite(at(x, target)[0]) for x in ASIDE):
+            return f"{wrong} at x = 0, target = {target:g}"
     return None
 
 

@@ -15,6 +15,28 @@ KEYS = ("dims", "dtype", "attrs", "data")  # of a variable, in JSON
 LAYOUT = "layout"  # the `#` line that says what the columns are, and on which dimensions
 
 
+def of_numpy(result: xr.Dataset) -> xr.Dataset:
+    """Return the same with texts and numbers as numpy has them, where pandas' own are in it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> of_numpy(xr.Dataset({"a": ("t", pd.array(["one", "two"]))})).a.values.tolist()
+    ['one', 'two']
+    """
+    changed: dict[Any, xr.Variable] = {}
+    for name, variable in result.variables.items():
+        foreign = not isinstance(variable.dtype, np.dtype) or variable.dtype.kind == "T"
+        values = np.asarray(variable.values, dtype=object) if foreign else variable.values
+        for kind in (str, float, int, bool) if foreign else (float,):  # object: texts stay
+            if values.dtype == object and all(type(value) is kind for value in values.flat):
+                values = values.astype(kind)
+        if values.dtype != variable.dtype:
+            changed[name] = xr.Variable(variable.dims, values, variable.attrs)
+    coords = {name: changed.pop(name) for name in [*changed] if name in result.coords}
+    return result.assign(changed).assign_coords(coords)
+
+
 def to_csv(result: xr.Dataset) -> str:
     """One row per point, under `#` lines that hold the attributes and the layout."""
     sizes = {str(dim): size for dim, size in result.sizes.items()}
@@ -143,6 +165,8 @@ def _as_text(value: Any) -> str:
     """One line: words as they are, everything that would be read as something else quoted."""
     if isinstance(value, str) and value.isprintable() and _as_value(value) == value:
         return value
+    if isinstance(value, dict):  # would be read as a text, as problems and methods are
+        raise TypeError
     return json.dumps(_plain({"": value})[""])
 
 

@@ -40,7 +40,7 @@ def heatmap(
     variable : str
         What to show.
     x, y : str, optional
-        Fields on the axes; by default the first and the second dimension.
+        Fields on the axes; by default the first and the second dimension, or what is left.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -57,12 +57,7 @@ def heatmap(
     '$v$'
     """
     values = _values(result, variable, 2, named=(x, y))
-    names = [str(dim) for dim in values.dims]
-    x, y = names[0] if x is None else x, names[1] if y is None else y
-    if not (isinstance(x, str) and isinstance(y, str) and {x, y} == {*names}):
-        raise ValueError(
-            f"`x` and `y` must be {' and '.join(names)}, got {checks.shown(x)}, {checks.shown(y)}"
-        )
+    x, y = _chosen(values, x=x, y=y)
     ax = _axes(ax)
     shown = values.transpose(y, x)
     image = ax.pcolormesh(_edges(values[x]), _edges(values[y]), shown)
@@ -93,7 +88,7 @@ def lines(
         What to show, with its error bars if it has any.
     x, by : str, optional
         The field on the axis, by default the first dimension, and the field that tells the lines
-        apart.
+        apart; one of two says the other.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -111,16 +106,9 @@ def lines(
     2
     """
     values = _values(result, variable, 1, 2, named=(x, by))
-    x = str(values.dims[0]) if x is None else x
-    if not isinstance(x, str) or x not in values.dims:
-        raise ValueError(
-            f"`x` must be among {', '.join(map(str, values.dims))}, got {checks.shown(x)}"
-        )
-    others = [str(dim) for dim in values.dims if dim != x]
-    if by is not None and not (isinstance(by, str) and by in others):
-        raise ValueError(
-            f"`by` must be {' or '.join(others) or 'left out'}, got {checks.shown(by)}"
-        )
+    if by is not None and values.ndim == 1:
+        raise ValueError(f"`by` must be left out of one dimension, got {checks.shown(by)}")
+    x, *others = _chosen(values, x=x, by=by)
     ax = _axes(ax)
     steps = values[others[0]].values if others else [None]
     error = result.get(f"{variable}_se")
@@ -224,13 +212,14 @@ def legend_above(ax: Axes, columns: int, order: Any = None, pad: float = 4.0) ->
 
 def _values(result: Any, variable: str, *sizes: int, named: tuple[Any, ...] = ()) -> xr.DataArray:
     """Return a variable without dimensions of one value, unless they are named or needed."""
-    if not isinstance(result, xr.Dataset) or "error" not in result:
+    if not isinstance(result, xr.Dataset) or not _swept(result):
         raise ValueError("`result` must be a dataset from sweep()")
     held = [str(n) for n in result.data_vars if n != "error" and not str(n).endswith("_se")]
-    if not result["error"].size:
+    if not all(result.sizes.values()):
         raise ValueError("`result` has no points: nothing of the sweep is where it was chosen")
-    if not held or (result["error"] != "").all():
-        reason = next((str(e) for e in result["error"].values.flat if e), "it is empty")
+    if not held or ("error" in result and (result["error"] != "").all()):
+        reasons = result["error"].values.flat if "error" in result else ()
+        reason = next((str(e) for e in reasons if e), "it is empty")
         raise ValueError(f"`result` has no point with an answer: {reason}")
     if not isinstance(variable, str) or variable not in held:
         raise ValueError(f"`variable` must be among {', '.join(held)}, got {variable!r}")
@@ -245,6 +234,28 @@ def _values(result: Any, variable: str, *sizes: int, named: tuple[Any, ...] = ()
             "choose by result.sel(...) or result.isel(...)"
         )
     return values
+
+
+def _swept(result: xr.Dataset) -> bool:
+    """Whether a result is of a sweep, whatever of it was left out or lost by arithmetic."""
+    fields = [dim for dim in result.dims if dim in result.coords and dim not in results.COORDINATES]
+    return "error" in result or "grid" in result.attrs or bool(fields)
+
+
+def _chosen(values: xr.DataArray, **given: Any) -> list[str]:
+    """Return the dimensions in the order of the arguments; who is left out takes what is left."""
+    names = [str(dim) for dim in values.dims]
+    for argument, name in given.items():
+        if name is not None and not (isinstance(name, str) and name in names):
+            raise ValueError(
+                f"`{argument}` must be among {', '.join(names)}, got {checks.shown(name)}"
+            )
+    asked = [name for name in given.values() if name is not None]
+    if len(asked) != len({*asked}):
+        arguments, both = " and ".join(f"`{a}`" for a in given), " and ".join(names)
+        raise ValueError(f"{arguments} must be {both}, got {asked[0]!r} twice")
+    left = iter([name for name in names if name not in asked])
+    return [next(left) if name is None else name for name in [*given.values()][: len(names)]]
 
 
 def _in_words(coordinate: xr.DataArray) -> bool:
@@ -291,7 +302,9 @@ def _axis(ax: Axes, which: str, coordinate: xr.DataArray) -> None:
 
 def _critical_line(ax: Axes, result: xr.Dataset, x: str, values: xr.DataArray) -> None:
     """Draw v_c(λ), beyond which there is no steady state."""
-    entry = results.problem_entry(result)
+    entry = results.told(result, "problem")
+    if not entry:  # lost by arithmetic
+        return
     if entry["rule"]["name"] != "adaline" or entry["mode"] != "online":
         return
     try:

@@ -6,6 +6,9 @@ One table, one refusal by it, and one equivalence: small batches and momentum fo
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +20,7 @@ from manypass.problem import SEQUENCES, Problem
 from manypass.rules import Adaline, Hebbian
 from manypass.schedules import Schedule
 
+CRITICAL = re.compile(r"v_c = (\d[\d.]*(?:e[+-]?\d+)?)")
 METHODS = ("Exact", "DMFT", "Simulation")  # in the order in which they are preferred
 
 
@@ -94,6 +98,31 @@ def equivalent(problem: Problem) -> Problem:
     rule = rule.changed(second_rate=scale * rule.second_rate) if problem.layered else rule
     rate = schedules.scaled(problem.rate, scale)
     return problem.replace(rule=rule, rate=rate, batch_size=1, momentum=0.0)
+
+
+@contextmanager
+def as_given(given: Problem, asked: Problem) -> Iterator[None]:
+    """Let refusals of the equivalent problem tell the rate that was given, and v_c in its units."""
+    try:
+        yield
+    except ValueError as error:
+        if asked is not given and not given.scheduled:
+            error.args = (_in_given_rates(str(error), given, asked), *error.args[1:])
+        raise
+
+
+def _in_given_rates(text: str, given: Problem, asked: Problem) -> str:
+    if (said := f"`rate` = {asked.rate:g}") not in text:
+        return text
+    scale = given.batch_size * (1 - given.momentum)
+    text = text.replace(said, f"`rate` = {given.rate:g}")
+    text = CRITICAL.sub(lambda found: f"v_c = {scale * float(found[1]):.5g}", text)
+    names = {"batch_size": given.batch_size > 1, "momentum": given.momentum > 0}
+    who = [f"`{name}` = {getattr(given, name):g}" for name, there in names.items() if there]
+    verb, by = ("divide", scale) if scale >= 1 else ("multiply", 1 / scale)
+    if len(who) == 1:
+        verb = f"{verb}s" if verb == "divide" else "multiplies"
+    return f"{text} ({' and '.join(who)} {verb} rates by {by:g})"
 
 
 def refusal(problem: Problem, who: str) -> str | None:

@@ -223,6 +223,7 @@ def overview(*results: xr.Dataset, rate: bool | None = None) -> Figure:
 
 def new_figure(panels: int, taller: bool = False) -> tuple[Figure, list[Axes]]:
     """Return a figure of journal-column panels side by side, outside pyplot's global state."""
+    panels = checks.count("panels", panels, 1, 64)
     figure = Picture(figsize=(3.6 * panels, 3.6 if taller else 2.9), layout="constrained")
     made = figure.subplots(1, panels, subplot_kw={"axes_class": Panel})
     return figure, list(np.atleast_1d(made))
@@ -312,12 +313,11 @@ def _draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, line: str) -
     t, values = result.t.values, result[name].values
     known = SYMBOLS[name] in ax.get_legend_handles_labels()[1]
     style: dict[str, Any] = {"color": COLOURS[name], "label": "_" if known else SYMBOLS[name]}
+    error = drawing.bars(values, result[f"{name}_se"].values) if f"{name}_se" in result else None
     if simulated:
-        error = result[f"{name}_se"].values if f"{name}_se" in result else None
         style |= {"fmt": MARKERS[name], "ms": 3.5, "mfc": "white", "lw": 0.8, "capsize": 1.5}
         ax.errorbar(t, values, error, zorder=3, **style)
     else:
-        error = result[f"{name}_se"].values if f"{name}_se" in result else None
         if t.size == 1:  # no line
             ax.errorbar(t, values, error, fmt="_", ms=9, lw=0.8, **style)
             return

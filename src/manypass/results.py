@@ -59,6 +59,7 @@ LONG_NAMES = {
     "FF": "force autocorrelation <F(t)F(s)> over the training set",
 }
 
+PRESENT = ("F2", "Et")  # of a steady state with a window: of the weights as they are
 UNITS = {"R": ("unit", "teacher"), "a": ("unit",)} | dict.fromkeys("QCG", ("unit", "unit2"))
 
 
@@ -72,6 +73,10 @@ def dataset(
     }
     if isinstance(problem.data, Dataset) and "Eg" in variables:
         variables["Eg"].attrs["long_name"] = "error on the test set"
+    if coords.get("window"):
+        for name, variable in variables.items():
+            if whose := weights_of(name):
+                variable.attrs["long_name"] += f", of {whose} weights"
     if any("s" in variable.dims for variable in variables.values()):
         coords = coords | {"s": coords["t"]}
     if problem.layered:
@@ -116,6 +121,21 @@ def long_name(name: str) -> str:
     if name.endswith("_shuffled"):
         return f"{long_name(name.removesuffix('_shuffled'))}, every example once per epoch"
     return LONG_NAMES[name]
+
+
+def weights_of(name: str) -> str:
+    """Say of which weights a value of a steady state with a window is, if of any.
+
+    Examples
+    --------
+    >>> from manypass import results
+    >>> [results.weights_of(name) for name in ("Eg", "F2_se", "Q_end", "diverged")]
+    ['averaged', 'present', 'present', '']
+    """
+    plain = name.removesuffix("_se")
+    if plain in ("settled", "diverged"):
+        return ""
+    return "present" if plain in PRESENT or plain.endswith("_end") else "averaged"
 
 
 def problem_of(
@@ -216,7 +236,8 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
     """Write a result as .nc (netCDF, complete), .csv (a flat table) or .json.
 
     The file appears only when it is whole. CSV starts with `#` lines that hold the attributes;
-    JSON writes null for inf and NaN, which it cannot express. `load` reads all three.
+    JSON writes null for inf and NaN, which it cannot express. `load` reads all three. A single
+    array without a name is called `values`.
 
     Examples
     --------
@@ -232,9 +253,15 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
     """
     problem_entry(result)
     if isinstance(result, xr.DataArray):
-        result = result.to_dataset().assign_attrs(result.attrs)
+        name = "values" if result.name is None else result.name
+        if name in result.coords:
+            raise ValueError(
+                f"`result` is called {name!r}, as one of its coordinates: result.rename(...)"
+            )
+        result = result.to_dataset(name=name).assign_attrs(result.attrs)
     suffix = files.suffix(path, FORMATS)
     _check_attributes(result, suffix)
+    result = formats.of_numpy(result)
     _check_variables(result, suffix)
     if suffix != ".nc" and (empty := [str(dim) for dim, size in result.sizes.items() if not size]):
         raise ValueError(
@@ -310,7 +337,8 @@ def _check_variables(result: xr.Dataset, suffix: str) -> None:
     for name, variable in result.variables.items():
         kind = variable.dtype.kind
         try:
-            if kind == "O" and not all(isinstance(v, str | float) for v in variable.values.flat):
+            held = str | float if suffix == ".json" else str  # elsewhere numbers would become texts
+            if kind == "O" and not all(isinstance(v, held) for v in variable.values.flat):
                 raise TypeError
             if not isinstance(name, str):
                 raise TypeError

@@ -74,6 +74,11 @@ class Start:
         """Q − R², what of the weights the teacher does not know."""
         return float(self.Q - self.R**2)
 
+    @property
+    def at_zero(self) -> bool:
+        """Whether all weights are 0."""
+        return not np.any(self.Q if self.weights is None else self.weights)
+
     @classmethod
     def of(cls, result: xr.Dataset) -> Start:
         """Return the start where a teacher's result ends: its last R and Q, on fresh examples.
@@ -93,7 +98,7 @@ class Start:
         if other := [str(dim) for dim in result.R.dims if dim not in ("t", "unit", "teacher")]:
             raise ValueError(f"`result` must be one point of a sweep, not along {', '.join(other)}")
         if "unit" in result.dims:
-            last = result.isel(t=-1)
+            last = result.isel(t=-1) if "t" in result.dims else result
             return cls(last.R.values, (last.Q.values + last.Q.values.T) / 2)
         R, Q = (float(np.ravel(result[name].values)[-1]) for name in ("R", "Q"))
         if not math.isfinite(Q):
@@ -124,7 +129,10 @@ class Start:
             if unknown is not None:
                 odd = " ".join(str(unknown).split())
                 raise ValueError(f"`{odd}` is not a field of start: `start` has R, Q, weights")
-            given = Start(**given)
+            try:
+                given = Start(**given)
+            except ValueError as error:  # it names what is wrong in it, not whose R and Q these are
+                raise ValueError(f"`start`: {error}") from None
         if not isinstance(given, Start):
             raise ValueError(
                 f"`start` must be Start(R=0.5, Q=1.0), in a file the table {{ R = 0.5, Q = 1.0 }}, "

@@ -88,7 +88,8 @@ def solve(
     two_time = checks.flag("two_time", two_time)
     asked = schedules.up_to(_asked(problem, chosen), float(t[-1]))
     told = checks.progress(progress)
-    found = chosen.solve(asked, t, two_time=two_time, progress=told)
+    with orders.as_given(problem, _asked(problem, chosen)):
+        found = chosen.solve(asked, t, two_time=two_time, progress=told)
     found = found if asked is problem else found.assign_attrs(results.attributes(problem))
     at_once = problem.sequence == "replacement" and not problem.batch_share  # v_c has a closed form
     if isinstance(chosen, Exact) and isinstance(problem.data, Teacher) and at_once:
@@ -104,7 +105,8 @@ def steady_state(
 ) -> xr.Dataset:
     """R, Q, F2 and Eg for t → ∞; with a `window` τ, R, Q and Eg of the weights averaged over it.
 
-    So is F2_test of a `Dataset`; F2 and Et stay those of the last weights.
+    So is F2_test of a `Dataset`; F2 and Et stay those of the last weights, and so do values at the
+    end of an epoch (`*_end`). `long_name` of each says which.
 
     Examples
     --------
@@ -120,7 +122,8 @@ def steady_state(
         raise ValueError(f"no steady state of {moving}: give the constant value where it ends")
     chosen = _method(problem, method, "steady_state")
     asked = _asked(problem, chosen)
-    found = chosen.steady_state(asked, window=window)
+    with orders.as_given(problem, asked):
+        found = chosen.steady_state(asked, window=window)
     return found if asked is problem else found.assign_attrs(results.attributes(problem))
 
 
@@ -244,11 +247,11 @@ def _asked(problem: Problem, method: Method) -> Problem:
 
 def _method(problem: Problem, method: Method | str, asked: str = "solve") -> Method:
     rule, values = checked(problem).rule, tuple(problem.rule.parameters.values())
-    own = type(rule) is Rule and problem.start is None
+    own = type(rule) is Rule and (problem.start is None or problem.start.at_zero)
     if own and (wrong := forces.unready(rule.force_function, values)):
         raise ValueError(
             f"`rule` {rule!r}: its force {wrong}, where learning from J = 0 begins: make it finite "
-            f"there, or give the problem a `start`"
+            f"there, or give the problem a `start` elsewhere"
         )
     chosen = resolve(problem, method, asked)
     reason = _refusal(chosen, problem, asked)

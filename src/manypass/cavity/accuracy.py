@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from manypass import memory, results
-from manypass.cavity.dmft import SPLIT, sample, summary
+from manypass.cavity.dmft import sample, summary
 from manypass.cavity.modes import few
 from manypass.cavity.plan import LARGEST, Plan, coarsest, make_plan
 from manypass.cavity.settling import warn_of
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 SAMPLES = 40_000  # unless told
 ROUGH = 0.002  # accuracy for which the first step is small enough
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
-POPULATIONS = 16  # independent ones: their scatter is the sampling error
+POPULATIONS = 8  # independent ones: their scatter is the sampling error
 ROUNDS = 6  # of choosing step and samples
-LOOK, HOPELESS = 4, 1.2  # populations after which an error so many times too large ends a round
-MORE, NEARLY = 24, 1.2  # and how many there may be if after all it is but so many times too large
-OVER = 0.8  # the largest of many errors, of so few, is too large
+LOOK, OVER = 3, 0.8  # populations of a first look, whose largest error is by chance too large
+MOST, EVERY = 24, 4  # populations of one size that there may be, and how often more are looked at
+EVEN = 0.5  # examples by which populations are off that are drawn evenly: all of them alike
 LOST = 0.04  # an error beyond which errors are not to be trusted
 FEWEST, MOST_POINTS = 1 << 10, 1 << 18  # of averages that drive one-pass learning
-FIRST = 4000  # examples of each population at first, if an accuracy is to be reached
+FIRST = 8000  # examples of each population at first, if an accuracy is to be reached
 
 
 def ensemble(
@@ -87,13 +87,14 @@ def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
 
     Scatter is ∝ 1/√samples, bias ∝ 1/samples; shares of the error leave room for each other. Small
     populations may be lost, as a whole or in halves: errors so large say nothing of how large they
-    will be, nor what is the step's part in them.
+    will be, nor what is the step's part in them. Errors of so few are errors themselves: to take
+    too many examples costs more than to look once again.
 
     Examples
     --------
     >>> more, finer = refined({"sampling": 0.015, "step": 0.02, "population": 0.0}, 0.01)
     >>> round(more, 1), round(finer, 1)
-    (4.4, 4.0)
+    (2.5, 4.0)
     >>> refined({"sampling": 0.1, "step": 0.3, "population": 0.2}, 0.01)
     (5.0, 1.0)
     """
@@ -101,7 +102,7 @@ def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
     more = 1.1 * (sampling / 2 + math.sqrt(sampling**2 / 4 + bias))
     chance = math.hypot(errors["sampling"], errors["population"])
     if math.hypot(chance, errors["step"]) < LOST:
-        most, finest = 8.0, 27.0
+        most, finest = 2.5, 27.0
     else:
         most, finest = 5.0, 4.0 if errors["step"] > 6 * chance else 1.0
     return min(max(more, 1.0), most), min(max(errors["step"] / (0.5 * rtol), 1.0), finest)
@@ -113,23 +114,28 @@ def size_of(errors: dict[str, float]) -> float:
 
 
 def judged(errors: dict[str, float], count: int, rtol: float) -> tuple[bool, dict[str, float]]:
-    """Whether a round ends after so many populations, and errors that it promises or has.
+    """Whether no more populations of one size are needed, or none would help; what eight promise.
 
-    A few populations tell whether a round is hopeless; where all just miss, some more will do.
+    More of them lessen chance, but neither the error of the step nor the bias that halves show.
 
     Examples
     --------
-    >>> judged({"sampling": 0.04, "step": 0.0, "population": 0.0}, LOOK, 0.01)[0]
+    >>> judged({"sampling": 0.1, "step": 0.0, "population": 0.0}, LOOK, 0.01)[0]
     True
-    >>> judged({"sampling": 0.011, "step": 0.0, "population": 0.0}, POPULATIONS, 0.01)[0]
+    >>> judged({"sampling": 0.016, "step": 0.0, "population": 0.0}, POPULATIONS, 0.01)[0]
     False
     """
-    if count > LOOK:
-        return not rtol < size_of(errors) < NEARLY * rtol, errors
-    fewer = {"sampling": LOOK / POPULATIONS, "population": LOOK / SPLIT, "step": OVER**-2}
-    promised = {key: OVER * math.sqrt(fewer[key]) * e for key, e in errors.items()}
+    if count >= POPULATIONS and size_of(errors) <= rtol:
+        return True, errors
+    first = count == LOOK  # at which the step's error is by chance, too
+
+    def of(number: int) -> dict[str, float]:
+        fewer = (OVER if first else 1.0) * math.sqrt(count / number)
+        step = OVER * math.sqrt(LOOK / POPULATIONS) if first else 1.0
+        return {key: (step if key == "step" else fewer) * e for key, e in errors.items()}
+
     known = size_of(errors) < LOST
-    return size_of(promised) > HOPELESS * rtol, promised if known else errors
+    return count >= MOST or size_of(of(MOST)) > rtol, of(POPULATIONS) if known else errors
 
 
 def populations(
@@ -158,9 +164,9 @@ def populations(
 
     def work(i: int) -> Any:
         rng = np.random.default_rng(np.random.SeedSequence(method.seed, spawn_key=(i,)))
-        return sample(problem, rule, size, plan, rng, split=i % POPULATIONS < SPLIT)
+        return sample(problem, rule, size, plan, rng)
 
-    done = in_order(work, range(MORE if rtol else POPULATIONS), threads)
+    done = in_order(work, range(MOST if rtol else POPULATIONS), threads)
     classes = problem.data.task == "classification"
     sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
     floors = {"Et": 1 / samples} if classes else {}  # one example more or less
@@ -175,7 +181,7 @@ def populations(
 
     def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
         with np.errstate(over="ignore"):  # corrections of what is next to nothing
-            found = summary(so_far, sizes, floors, overfit, nodes)
+            found = summary(so_far, sizes, floors, overfit, nodes, EVEN / size)
         how = {"dt": dt, "samples": size * len(so_far)}
         return found, how | {"errors": json.dumps(found["budget"])}
 
@@ -184,13 +190,15 @@ def populations(
         lost = np.isinf(run[0]["Q"])
         if lost.any():
             done.close()
-            raise DivergedError(int(lost.argmax()), {"dt": dt, "samples": size})
+            how = {"dt": dt, "samples": size, "faded": run[0]["faded"]}
+            raise DivergedError(int(lost.argmax()), how)
         so_far.append(run)
         if callable(progress):
             progress(*summed(so_far))
-        if rtol and len(so_far) in (LOOK, POPULATIONS, POPULATIONS + LOOK):
+        count = len(so_far)
+        if rtol and (count == LOOK or (count >= POPULATIONS and count % EVERY == 0)):
             found, how = summed(so_far)
-            ends, found["budget"] = judged(found["budget"], len(so_far), rtol)
+            ends, found["budget"] = judged(found["budget"], count, rtol)
             if ends:
                 done.close()
                 return found, how

@@ -14,10 +14,8 @@ from manypass.checks import Array
 from manypass.ensemble import Average, Measured
 from manypass.problem import Problem
 
-STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 %
+STUDENT = 1.2  # the error of an error from eight: two of them still hold 95 %
 ROUNDING = 1e-7  # of single precision
-SPLIT = 8  # of them are also run on the coarser grid and there as halves: step error, and bias
-FEW = 1.18  # the error of an error from these
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
 STEP_LEFT = 1.25
 # In epochs, where the same examples are learned again in step with each other, and with correlated
@@ -30,57 +28,56 @@ BIAS_LEFT = 0.25  # of a bias that was taken out: halves have twice of it but fo
 
 
 def sample(
-    problem: Problem, rule: Any, size: int, plan: Plan, rng: Any, split: bool
-) -> tuple[Measured, Measured | None, Measured | None]:
-    """Read one population; if split, how far extrapolating in the step moves it; and its bias.
+    problem: Problem, rule: Any, size: int, plan: Plan, rng: Any
+) -> tuple[Measured, Measured, Measured]:
+    """Read one population, extrapolated in the step; how far that moves it; and its bias.
 
-    The bias is that of a population of this size: halves of it, which have twice the bias, minus
-    the whole, on the coarser grid.
+    The bias is that of a population of this size, in which every example meets its own part of
+    ⟨F z⟩: halves of it, which have twice the bias, minus the whole, on the coarser grid.
     """
-    runs = lead(problem, rule, size, plan, rng, split)
+    runs = lead(problem, rule, size, plan, rng, split=True)
     found = [run.at(plan.t, plan.clock.w) for run in runs]
-    fine, *others = ({name: values[name] for name in plan.names} for values in found)
-    if not split:
-        return plan.finish(fine), None, None
-    rough, *halves = others
+    fine, rough, *halves = ({name: values[name] for name in plan.names} for values in found)
     far = {name: fine[name] + _difference(fine[name], rough[name]) / 3 for name in fine}
     for name in fine:
-        fine[name][np.isinf(rough[name])] = np.inf
+        far[name][np.isinf(rough[name])] = np.inf
     fine, rough, far, *parts = (plan.finish(v) for v in (fine, rough, far, *halves))
     moved = {name: _difference(far[name], fine[name]) for name in far}
     bias = {n: _difference(np.mean([p[n] for p in parts], axis=0), rough[n]) for n in rough}
-    return fine, moved, bias
+    if np.isinf(far["Q"]).any():  # how much of ⟨F²⟩ was left before it has diverged
+        far["faded"] = min(c[2] / max(r.curves[0][2], 1e-300) for r in runs for c in r.curves)
+    return far, moved, bias
 
 
 def summary(
-    samples: Iterable[tuple[Measured, Measured | None, Measured | None]],
+    samples: Iterable[tuple[Measured, Measured, Measured]],
     least: dict[str, float],
     floors: dict[str, float],
     overfit: float = 0.0,
     nodes: float = 0.0,
+    even: float = 0.0,
 ) -> Measured:
     """Means with `_se`, and the largest share of each error in it.
 
-    Means are extrapolated in the step; a bias is taken out as far as it is more than chance. The
-    standard error is the root of the sum of squares of three: scatter over populations, what is
-    left of the step error, and of the population's bias. Shares are relative to the largest value
-    of a curve, or to what is given as the `least` that matters; `floors` are what a sampling error
-    cannot be below, `overfit` cells per example where they are learned in epochs, `nodes` what few
-    eigenvalues for many are off.
+    A bias is taken out as far as it is more than chance. The standard error is the root of the sum
+    of squares of three: scatter over populations, what is left of the step error, and of the
+    population's bias. Shares are relative to the largest value of a curve, or to what is given as
+    the `least` that matters; `floors` are what a sampling error cannot be below, `overfit` cells
+    per example where they are learned in epochs, `nodes` what few eigenvalues for many are off,
+    `even` what examples drawn evenly have in common, relatively.
     """
     average, steps, biases = Average(), Average(), Average()
     for values, moved, bias in samples:
         average.add(values)
-        if moved is not None and bias is not None:
-            steps.add(moved)
-            biases.add(bias)
+        steps.add(moved)
+        biases.add(bias)
     out, step, bias = average.results(), steps.results(), biases.results()
     names = [name for name in step if not name.endswith("_se")]
-    chance = {name: FEW * bias[f"{name}_se"] for name in names}
+    chance = {name: STUDENT * bias[f"{name}_se"] for name in names}
     known = {name: _resolved(bias[name], chance[name]) for name in names}
     known |= {name: 0.0 * bias[name] for name in TWO_TIME if name in names}
     for name in names:
-        out[name] = out[name] + step[name] - known[name] * bias[name]
+        out[name] = out[name] - known[name] * bias[name]
         if name in POSITIVE and out[name].ndim == 1:  # where hardly anything is learned yet
             out[name] = np.maximum(out[name], 0.0)
     sizes = {name: max(_largest(out[name]), least.get(name, 1e-300)) for name in names}
@@ -101,8 +98,9 @@ def summary(
         if name in TWO_TIME:  # so many pairs are never all seen: a bias stays, as large as it looks
             chances = bias[name] ** 2 + chance[name] ** 2
         parts = {
-            "sampling": np.hypot(STUDENT * out[f"{name}_se"], FEW * step[f"{name}_se"])
-            + floors.get(name, ROUNDING * size * (name not in exact)),
+            "sampling": STUDENT * out[f"{name}_se"]
+            + floors.get(name, ROUNDING * size * (name not in exact))
+            + even * np.abs(np.where(np.isfinite(out[name]), out[name], 0.0)),
             "step": STEP_LEFT * left * (1 + FAR * left / size) + nodes * size,
             "population": np.sqrt(
                 chances

@@ -18,6 +18,7 @@ import scipy.fft
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from manypass import memory
 from manypass.cavity.stationary import Stationary
 from manypass.checks import Array
 from manypass.compiling import FAST, njit
@@ -122,6 +123,9 @@ class Box:
             begin, end = np.zeros(size, np.int64), np.full(size, 4 * steps)
             events = begin, end, np.arange(4 * steps), 1 / (halves * alpha)
         else:
+            remedy = "a steady state this far away is a curve up to a late time, by `solve`; or "
+            remedy += f"`alpha` = {alpha:g} or `rate` = {problem.rate:g} is too small"
+            memory.require(24 * size * 2 * period / alpha, remedy)
             counts = rng.poisson(2 * period / alpha, size)
             end = np.cumsum(counts)
             slots = (rng.random(end[-1]) * 4 * steps).astype(np.int64)

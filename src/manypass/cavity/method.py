@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,20 +26,21 @@ from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
 
 RTOL = 0.01  # unless told
+FADED = 1e-3  # of ⟨F²⟩: what diverges by its rate does not first learn nearly everything
 
 
 @dataclass(frozen=True)
 class DMFT:
     """Dynamical mean-field theory, N → ∞, of any rule; its force may jump.
 
-    Sixteen or more independent populations of sampled examples, each driven by its own averages,
-    half of them on two grids that are extrapolated to step zero. A force that jumps where all
-    examples start (the perceptron's at κ = 0) is averaged over both sides there: F2(0) = F2(0⁺). In
-    batch mode forces must be continuous, however steep they are. The past is kept in cells that
-    widen with their age: time grows as t, memory as log t. Every `_se` is the root of the sum of
-    squares of the scatter between populations, what is left of the step error (the width of the
-    cells included) and of the bias of a finite population: the error is within one for about 68 %
-    of all values, within two for 95 %.
+    Eight or more independent populations of sampled examples, each driven by its own averages, on
+    two grids that are extrapolated to step zero. A force that jumps where all examples start (the
+    perceptron's at κ = 0) is averaged over both sides there: F2(0) = F2(0⁺). In batch mode forces
+    must be continuous, however steep they are. The past is kept in cells that widen with their age:
+    time grows as t, memory as log t. Every `_se` is the root of the sum of squares of the scatter
+    between populations, what is left of the step error (the width of the cells included) and of the
+    bias of a finite population: the error is within one for about 68 % of all values, within two
+    for 95 %.
 
     Parameters
     ----------
@@ -152,6 +154,15 @@ class DMFT:
                 return told(*ensemble(self, problem, known, names, finish, rtol, watch))
             except DivergedError as lost:  # only times before are worth the other populations
                 known, rtol = t[: lost.known], rtol and math.inf
+                faded = lost.how.pop("faded")
+                if faded < FADED:
+                    warnings.warn(
+                        f"DMFT() gives inf, but one population of {lost.how['samples']} examples "
+                        f"has diverged after ⟨F²⟩ had fallen to {faded:.1g} of its first value: "
+                        f"where hardly any example has a force, that may be chance; take more "
+                        f"`samples`, or method Simulation(n=500, samples=100)",
+                        stacklevel=3,
+                    )
                 if not lost.known:
                     empty = {n: np.empty(results.shape(problem, n, 0)) for n in (*names, "Eg")}
                     return told(empty | {f"{n}_se": v for n, v in empty.items()}, lost.how)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from scipy.special import erfc
 from manypass.cavity.examples import Draws, gaussian
 from manypass.cavity.tables import Tables, exact_tables, steady_tables
 from manypass.checks import Array
-from manypass.ensemble import cores, in_order
+from manypass.ensemble import apart, cores, in_order
 from manypass.problem import Problem
 from manypass.rules import Hebbian
 
 CHUNK = 8192  # examples sampled at once: bounds the memory
 FEW = 512  # at once, if an accuracy decides when it is enough
 PILOT = 1024  # examples that decide how much of the past matters
+LEAST, WORK = 64, 1e7  # but fewer, if they are learned often: pairs of instants, half a second
 MOVED = 1e-4  # how far the pilot's training error may move when the past is doubled
 MOST_INSTANTS = 1500.0  # learning instants of one example: the work grows as their square
 Measure = Callable[[int, np.random.Generator], dict[str, Array]]
@@ -39,7 +41,7 @@ def chunks(
 
 
 def sample_average(
-    measure: Measure, samples: int, accuracy: float | None, seed: Any
+    measure: Measure, samples: int, accuracy: float | None, seed: Any, few: int = FEW
 ) -> dict[str, float]:
     """Mean and standard error of what is measured per example.
 
@@ -48,7 +50,7 @@ def sample_average(
     """
     count, sums, squares = 0, Counter[str](), Counter[str]()
     out: dict[str, float] = {}
-    size = CHUNK if accuracy is None else FEW
+    size = CHUNK if accuracy is None else few
     for i, values in enumerate(chunks(measure, samples, seed, size)):
         for name, value in values.items():
             sums[name] += value.sum()
@@ -68,6 +70,17 @@ def errors(mean: Array, variance: Array, target: Array) -> dict[str, Array]:
     """½ erfc(ỹ⟨x⟩/√2σ) and (ỹ − ⟨x⟩)² + σ²: an example's share of Et and F2, x being Gaussian."""
     spread = np.sqrt(np.maximum(2 * variance, 1e-300))
     return {"Et": 0.5 * erfc(target * mean / spread), "F2": (target - mean) ** 2 + variance}
+
+
+def affordable(most: int, often: float) -> int:
+    """Return how many examples that are learned so often take no long time together.
+
+    Examples
+    --------
+    >>> affordable(PILOT, 30.0), affordable(PILOT, 200.0), affordable(PILOT, 1000.0)
+    (1024, 249, 64)
+    """
+    return int(min(max(WORK / (1 + often**2), LEAST), most))
 
 
 def check_instants(problem: Problem, span: float) -> None:
@@ -101,11 +114,15 @@ class Memory:
         while self.span < latest:
             check_instants(problem, 2 * self.span)
             tables, time = self._window(latest, 2 * self.span)
-            draws = Draws.make(problem.teacher, tables.start, time, PILOT, np.random.default_rng(0))
-            short, long = (
-                errors(*gaussian(tables, problem.rate, time, draws, time - span), draws.target)
-                for span in (self.span, 2 * self.span)
-            )
+            count = affordable(PILOT, 2 * self.span / problem.data.alpha)
+            draws = Draws.make(problem.teacher, tables.start, time, count, np.random.default_rng(0))
+            shares = []
+            for span in (self.span, 2 * self.span):
+                mean, variance = apart(
+                    partial(gaussian, tables, problem.rate, time, draws, time - span)
+                )
+                shares.append(errors(mean, variance, draws.target))
+            short, long = shares
             shift = {name: float(np.abs(short[name] - long[name]).mean()) for name in short}
             self.moved = max(shift["Et"], 0.1 * shift["F2"] / max(long["F2"].mean(), 1e-3))
             if self.moved < tolerance:
@@ -156,4 +173,5 @@ def adaline_moments(
         draws = Draws.make(problem.teacher, tables.start, now, count, rng)
         return errors(*gaussian(tables, problem.rate, now, draws, tables.start), draws.target)
 
-    return sample_average(measure, samples, accuracy, seed)
+    few = affordable(FEW, (now - tables.start) / problem.data.alpha)
+    return sample_average(measure, samples, accuracy, seed, few)

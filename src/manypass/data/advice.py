@@ -22,6 +22,7 @@ from manypass.rules import Adaline
 from manypass.schedules import Schedule, at, scaled
 
 TOLERANCE = 1e-5  # of a step, for the errors that are reported
+HELD_OUT = 0.25  # share of the training set, unless told
 OBJECTIVES = ("F2_test", "Eg")
 ERRORS = ("F2", "F2_test", "Et", "Eg")
 RUNS = 64  # of SGD with reshuffled epochs for each row, or as many (but FEWEST) as
@@ -48,7 +49,7 @@ def advise(
     *,
     batch_size: int | None = None,
     objective: str = "F2_test",
-    holdout: float = 0.25,
+    holdout: float | None = None,
     seed: int | None = 0,
     schedules: bool = False,
     progress: bool = False,
@@ -71,8 +72,8 @@ def advise(
         What is minimised on the test set: the mean squared error, or for classes the error rate,
         which takes activations as Gaussian. The settings that are best for the one are not quite
         so for the other. For regression Eg is half of F2_test.
-    holdout : float
-        Without a test set this share of the training set is held out as one.
+    holdout : float, optional
+        Without a test set this share of the training set is held out as one; 0.25 unless given.
     seed : int
         Of the choice of held-out examples and of the runs.
     schedules : bool
@@ -120,7 +121,6 @@ def advise(
     passes = checks.count("passes", passes, 1, 10**6)
     checks.choice("objective", objective, OBJECTIVES)
     seed = checks.seed("seed", seed)
-    holdout = checks.number("holdout", holdout, 0.01, 0.9)
     kept = trained_on(problem, holdout, seed)
     size = kept.batch_size if batch_size is None else batch_size
     size = checks.count("batch_size", size, 1, data_of(kept).p)  # not what is held out
@@ -140,7 +140,8 @@ def advise(
     found.attrs |= {"objective": objective}
     found.attrs |= results.attributes(problem.replace(batch_size=size))  # of all the data
     if not data.p_test:
-        found.attrs |= {"holdout": holdout, "seed": seed}
+        share = HELD_OUT if holdout is None else checks.number("holdout", holdout, 0.01, 0.9)
+        found.attrs |= {"holdout": share, "seed": seed}
     return found
 
 
@@ -166,9 +167,15 @@ def warn_of_few(data: Dataset) -> None:
         )
 
 
-def trained_on(problem: Problem, holdout: float, seed: int) -> Problem:
+def trained_on(problem: Problem, holdout: float | None, seed: int) -> Problem:
     """Return the problem with a test set: its own, or a share held out of its training set."""
-    data, share = advisable(problem), checks.number("holdout", holdout, 0.01, 0.9)
+    data, given = advisable(problem), HELD_OUT if holdout is None else holdout
+    share = checks.number("holdout", given, 0.01, 0.9)
+    if holdout is not None and data.p_test:
+        raise ValueError(
+            f"`holdout` = {share:g} is for data without a `test` set, and these have one, of "
+            f"{data.p_test} examples: leave one of them out"
+        )
     return problem if data.p_test else problem.replace(data=data.held_out(share, seed))
 
 

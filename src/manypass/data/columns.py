@@ -326,6 +326,13 @@ def _check_finite(argument: str, table: Any, names: Labels) -> None:
         start += len(part)
 
 
+def stripped(entries: Any) -> Any:
+    """Return entries, texts among them without blanks around: 'yes ' and ' yes' are the same."""
+    out = np.empty(len(entries), object)
+    out[:] = [v.strip() if isinstance(v, str) else v for v in entries]
+    return out
+
+
 def missing(value: Any) -> bool:
     """Whether an entry of a frame is missing: None, NaN, pd.NA, pd.NaT."""
     if isinstance(value, float | np.floating):

@@ -17,7 +17,8 @@ from manypass.data import columns, labels, preparing, tidying
 from manypass.data.principal import Principal, principal
 
 TASKS = ("classification", "regression")
-ALIVE: WeakValueDictionary[str, Dataset] = WeakValueDictionary()  # by hash, to be found again
+ALIVE: WeakValueDictionary[int, Dataset] = WeakValueDictionary()  # to be found again
+OF_A_FILE = ("path", "test", "target", "sep", "encoding", "decimal")  # what `read_dataset` says
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,9 +94,13 @@ class Dataset:
     sep: str | None = None
     encoding: str | None = None
     decimal: str | None = None
+    thousands: str | None = None
     remark: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
+        for name in OF_A_FILE:
+            if (given := getattr(self, name)) is not None:
+                raise ValueError(f"`{name}` = {checks.shown(given)} is {_elsewhere(name)}")
         for flag in ("standardize", "intercept", "drop_constant"):
             self._set(**{flag: checks.flag(flag, getattr(self, flag))})
         if not (self.task is None or (isinstance(self.task, str) and self.task == "")):
@@ -168,6 +173,7 @@ class Dataset:
             names = None if names is None else (*names, "intercept")
         self._set(X=X, y=y, X_test=X_test, y_test=y_test, task=task, names=names)
         self._set(drop=drop, one_hot=one_hot, positive=positive, remark=remark)
+        ALIVE[id(self)] = self
         if remark:
             warnings.warn(remark, stacklevel=checks.outside())
 
@@ -235,7 +241,6 @@ class Dataset:
                 for block in columns.row_blocks(table):
                     digest.update((block + 0.0).data)  # −0 and 0 are the same number
                 digest.update((values + 0.0).data)
-        ALIVE[digest.hexdigest()] = self
         return digest.hexdigest()
 
     @cached_property
@@ -258,7 +263,13 @@ class Dataset:
         part = object.__new__(Dataset)  # what has been checked is not checked again
         part._set(**{each.name: getattr(self, each.name) for each in fields(self)})
         part._set(X=self.X[rest], y=self.y[rest], X_test=self.X[test], y_test=self.y[test])
+        ALIVE[id(part)] = part
         return part
+
+    def read_from(self, **source: str | None) -> Dataset:
+        """Return the same data, which say the file and the style that they were read from."""
+        self._set(**source)
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """Return file and settings, if they came from one, and shape, names and hash."""
@@ -282,7 +293,8 @@ class Dataset:
             "one_hot": one_hot,
         }
         entry |= {key: value for key, value in asked.items() if value}
-        entry |= {name: getattr(self, name) for name in ("positive", "sep", "encoding", "decimal")}
+        style = ("positive", "sep", "encoding", "decimal", "thousands")
+        entry |= {name: getattr(self, name) for name in style}
         return {key: value for key, value in entry.items() if value is not None}
 
     def __eq__(self, other: object) -> bool:
@@ -299,3 +311,30 @@ class Dataset:
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(**state)
+        ALIVE[id(self)] = self
+
+
+def in_memory(described: dict[str, Any]) -> Dataset | None:
+    """Return data that are in memory and have the described hash, rather those of these names."""
+    shape = [described.get(key) for key in ("examples", "features", "test_examples")]
+    alike = [data for data in list(ALIVE.values()) if [data.p, data.n, data.p_test] == shape]
+    found = [data for data in alike if data.hash == described.get("hash")]
+    return next((data for data in found if data.to_dict() == described), next(iter(found), None))
+
+
+def _elsewhere(name: str) -> str:
+    """Say where what is said of a file belongs."""
+    if name == "test":
+        return (
+            "for files, read_dataset('train.csv', target, test='test.csv'): a Dataset takes its "
+            "test set as `X_test` and `y_test`"
+        )
+    if name == "target":
+        return (
+            "for files, read_dataset('train.csv', target='y'): a Dataset takes its targets as `y`, "
+            "numbers or the name of a column of `X`"
+        )
+    return f"for files, read_dataset('train.csv', target, ...): a Dataset of arrays has no `{name}`"

@@ -30,6 +30,7 @@ def read(y: Any, y_test: Any, label: str | None, task: str, positive: Any) -> Ta
             f"`positive` = {checks.shown(positive)} names a class, but `task` is 'regression'"
         )
     remark = ""
+    positive = positive.strip() if isinstance(positive, str) else positive
     parts = [_plain(name, v, label) for name, v in (("y", y), ("y_test", y_test)) if v is not None]
     if positive is not None:
         hit = [_equal(values, positive) for values in parts]
@@ -90,7 +91,7 @@ def _check_two(signs: Array, held: Any, label: str | None) -> None:
 
 
 def _plain(argument: str, values: Any, label: str | None) -> Any:
-    """One dimension of finite numbers, booleans or labels, none of them missing."""
+    """One dimension of finite numbers, booleans or labels without blanks around; none missing."""
     columns.check_mask(argument, values)
     if columns.is_sparse(values):
         raise ValueError(f"`{argument}` must be an array, got a sparse one: give its toarray()")
@@ -110,7 +111,7 @@ def _plain(argument: str, values: Any, label: str | None) -> Any:
     if plain.size and all(isinstance(v, bool | np.bool_) for v in plain):
         return plain.astype(bool)
     numbers = all(map(columns.is_number, plain))
-    return columns.targets(argument, plain, label) if numbers else plain
+    return columns.targets(argument, plain, label) if numbers else columns.stripped(plain)
 
 
 def _pair(values: Any, label: str | None) -> tuple[Any, Any] | None:

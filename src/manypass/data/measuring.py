@@ -38,7 +38,7 @@ class Measure:
             return {"F2": np.inf, "Et": 0.5 if self.classify else np.inf}
         x = e.Y @ m
         f = e.targets - x
-        error = float(f @ f / f.size + e.h @ moments.variances(Sigma))
+        error = max(float(f @ f / f.size + e.h @ moments.variances(Sigma)), 0.0)
         F2 = error if moments.coupled else float(e.targets @ e.targets / f.size)
         if not self.classify:
             return {"F2": F2, "Et": error / 2}
@@ -56,7 +56,7 @@ class Measure:
             return out
         x, targets = e.Y_test @ m, e.targets_test
         noise = self.noise(Sigma, null)
-        error = float(np.mean((targets - x) ** 2)) + noise
+        error = max(float(np.mean((targets - x) ** 2)) + noise, 0.0)
         out["F2_test"] = error if moments.coupled else float(np.mean(targets**2))
         if self.classify:
             variance = moments.spread(Sigma, e.Y_test) + null * e.outside

@@ -15,21 +15,27 @@ from typing import Any
 
 from manypass import checks
 from manypass.data import columns, tidying
-from manypass.data.dataset import ALIVE, Dataset
+from manypass.data.dataset import Dataset, in_memory
 from manypass.files import missing
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
 FORMATS = (*SEPARATORS, ".parquet")
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*")
+BLANKS = re.compile(r"\s*[+-]?\d{1,3}(([\s'’])\d{3})(\2\d{3})*([.,]\d*)?\s*")  # 1 234, 1'234
+GROUPING = (",", ".", "'", " ")
+GROUPED = re.compile(r"[+-]?\d{1,3}([.'\u2019 \u00a0\u202f])\d{3}(?:\1\d{3})*(?:,\d*)?")
 DECIMALS = (".", ",")
+OTHERS, LINES = (";", "\t", "|", ","), 20  # what may separate entries, and where it is looked for
 SAID_SEP = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # as Excel writes it, on the first line
 TOO_MANY = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # as pandas says it
 UNCLOSED = re.compile(r"EOF inside string starting at row (\d+)")
 TYPED = {"tab": "\t", "\\t": "\t"}  # what can be typed in a shell
-TIDYING = ("drop", "drop_constant", "one_hot", "positive", "sep", "encoding", "decimal")
+TEXT = ("sep", "encoding", "decimal", "thousands")  # how a text file is written
+WRITTEN = {"\t": "tab"}
+TIDYING = ("drop", "drop_constant", "one_hot", "positive", *TEXT)
 SETTINGS = ("path", "target", "test", "task", "standardize", "intercept", *TIDYING)
-Style = dict[str, Any]  # of a text file: sep, encoding, decimal
+Style = dict[str, Any]  # of a text file: sep, encoding, decimal, thousands
 DESCRIPTION = ("examples", "features", "test_examples", "names", "hash")
 
 
@@ -48,6 +54,7 @@ def read_dataset(
     sep: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
 ) -> Dataset:
     r"""Read a training set, and perhaps a test set, from files with named columns.
 
@@ -69,6 +76,8 @@ def read_dataset(
         Of text files, such as 'latin-1'; by default UTF-8.
     decimal : {".", ","}, optional
         What stands before the decimals in text files; by default a point.
+    thousands : {",", ".", "'", " "}, optional
+        What groups the digits of numbers in text files, as in 1,234.5; by default nothing.
 
     Examples
     --------
@@ -85,12 +94,16 @@ def read_dataset(
     drop = tidying.column_list("drop", drop)
     files = {"path": path} if test is None else {"path": path, "test": test}
     style: Style = {"sep": sep, "encoding": encoding, "decimal": decimal}
-    tables = {name: _table(name, file, target, style, drop) for name, file in files.items()}
+    style["thousands"] = thousands
+    spared = bool(drop_constant)  # whether it is one of two is checked with the others
+    tables = {n: _table(n, file, target, style, drop, spared) for n, file in files.items()}
     for name, table in tables.items():
         held = list(map(str, table.columns))
         shown = ", ".join(n if n == n.strip() else repr(n) for n in held)
         if target not in held:
             one = "; it is one column: is `sep` right?" if len(held) == 1 else ""
+            if one and _suffix(file := Path(files[name])) in SEPARATORS:
+                one += _looks(file, _text_options(file, target, style))
             raise ValueError(
                 f"`target` must be a column of the `{name}` {str(files[name])!r}, which has "
                 f"{shown:.200}, got {checks.shown(target)}{one}"
@@ -110,10 +123,7 @@ def read_dataset(
             drop_constant=drop_constant,
             one_hot=one_hot,
             positive=positive,
-            path=str(path),
-            test=None if test is None else str(test),
-            **style,
-        )
+        ).read_from(path=str(path), test=None if test is None else str(test), **style)
     except columns.RowError as error:
         file = Path(files["test" if error.argument.endswith("_test") else "path"])
         if _suffix(file) not in SEPARATORS:  # Parquet has rows, no lines
@@ -192,7 +202,7 @@ def from_dict(entries: dict[str, Any]) -> Dataset:
     if not isinstance(entries.get("hash", ""), str):
         raise ValueError(f"`hash` must be a text, got {checks.shown(entries['hash'])}")
     if "path" not in entries:
-        if (known := ALIVE.get(entries.get("hash", ""))) is not None:
+        if (known := in_memory(entries)) is not None:
             return known
         shape = f"{entries.get('examples')} × {entries.get('features')}"
         raise ValueError(
@@ -219,7 +229,9 @@ def _suffix(file: Path) -> str | None:
     return next((end for end in FORMATS if file.name.lower().endswith(end)), None)
 
 
-def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str, ...]) -> Any:
+def _table(
+    argument: str, path: Any, target: str, style: Style, drop: tuple[str, ...], spared: bool
+) -> Any:
     if not isinstance(path, str | Path):
         frame = ": Dataset(frame, target) takes a frame" if columns.is_frame(path) else ""
         odd = checks.shown(path)
@@ -239,6 +251,7 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
     for name, given in style.items() if suffix == ".parquet" else ():
         if given is not None:
             raise ValueError(f"`{name}` (got {given!r}) is for text files, not for {str(path)!r}")
+    text: dict[str, Any] = {}
     try:
         text = {} if suffix == ".parquet" else _text_options(file, target, style)
         table = pd.read_csv(file, **text) if text else pd.read_parquet(file)
@@ -248,6 +261,9 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
             columns.check_distinct(argument, first)
         if text:  # pandas takes blanks off before a name alone
             table.columns = [n.strip() if isinstance(n, str) else n for n in table.columns]
+            for name in table.columns[[d.kind not in "biuf" for d in table.dtypes]].unique():
+                if not isinstance(table[name], pd.DataFrame):  # two of one name are refused below
+                    table[name] = columns.stripped(table[name])  # nor after a text
     except ImportError:
         raise ValueError(
             f"`{argument}` {str(path)!r}: Parquet needs pyarrow: pip install 'manypass[data]'"
@@ -260,32 +276,74 @@ def _table(argument: str, path: Any, target: str, style: Style, drop: tuple[str,
     except _OptionError:
         raise
     except (ValueError, OSError, EOFError, zlib.error) as error:  # parser errors among them
-        raise ValueError(f"`{argument}` {str(path)!r} {_unreadable(error)}") from None
+        hint = _looks(file, text) if text else ""
+        raise ValueError(f"`{argument}` {str(path)!r} {_unreadable(error, hint)}") from None
     columns.check_distinct(argument, table.columns)
     if text and not table.index.equals(pd.RangeIndex(len(table))):  # row names, for pandas
         named = len(table.columns)
+        entries, hint = named + table.index.nlevels, " If it is, name them all, row names too; a "
+        hint += "title above the names must go, or begin with #"
         raise ValueError(
-            f"`{argument}` {str(path)!r}: line 1 names {named} columns, those after it have "
-            f"{named + table.index.nlevels} entries: name them all, row names too"
+            f"`{argument}` {str(path)!r}: line {1 + text['skiprows']} names {named} "
+            f"column{'s' * (named > 1)}, those after it have {entries} entries: "
+            f"is `sep` right?{_looks(file, text) or hint}"
         )
     if not len(table):
         raise ValueError(f"`{argument}` {str(path)!r} has no examples, names of columns alone")
     nameless = [n for n in map(str, table.columns) if n.startswith("Unnamed: ") and n not in drop]
+    empty = [n for n in nameless if tidying.same(table[n])]
+    if spared:
+        table = table.drop(columns=empty)
+        nameless = [n for n in nameless if n not in empty]
     if nameless:
-        raise ValueError(
-            f"`{argument}` {str(path)!r}: column {nameless[0].removeprefix('Unnamed: ')} has no "
-            f"name; if it is a row number, leave it out by `drop` = {nameless[0]!r}"
-        )
+        what = _nameless(nameless, empty, len(table.columns) - len(nameless))
+        raise ValueError(f"`{argument}` {str(path)!r}: {what}")
     return table
 
 
-def _unreadable(error: Exception) -> str:
+def _nameless(names: list[str], empty: list[str], named: int) -> str:
+    """Say which columns have no name, all at once, and what may be done about them."""
+    numbers = [name.removeprefix("Unnamed: ") for name in names]
+    *rest, last = numbers
+    which = f"columns {', '.join(rest)} and {last} have" if rest else f"column {last} has"
+    it = "them" if rest else "it"
+    if names == empty:
+        both = f"no name and {'are' if rest else 'is'} empty, or the same in all rows"
+        return f"{which} {both}: leave {it} out by `drop_constant`"
+    if named == 1 and rest:
+        return f"{which} no name: a title above the names must go, or begin with #"
+    listed = repr(names[0]) if len(names) == 1 else repr(names)
+    what = "they hold row numbers, or nothing" if rest else "it is a row number"
+    return f"{which} no name; if {what}, leave {it} out by `drop` = {listed}"
+
+
+def _looks(file: Path, options: dict[str, Any]) -> str:
+    """Say which other separator would make as many entries of each of the first lines."""
+    try:
+        with _opened(file, options["encoding"]) as text:
+            lines = [line.rstrip("\r\n") for line, _ in zip(text, range(LINES), strict=False)]
+    except (OSError, EOFError, UnicodeError, zlib.error):
+        return ""
+    lines = [line for line in lines[options["skiprows"] :] if line.strip()]
+    for other in (sep for sep in OTHERS if sep != options["sep"]):
+        held = [line for line in lines if other in line]
+        if len(held) < 2 or held != lines[-len(held) :] or len({h.count(other) for h in held}) > 1:
+            continue  # but for a title above them, they are not all alike
+        cells = [cell for line in held[1:] for cell in line.split(other)]
+        commas = options["decimal"] == "." and any(map(DECIMAL_COMMA.fullmatch, cells))
+        sep = f"`sep` = {WRITTEN.get(other, other)!r}" + " and `decimal` = ','" * commas
+        title = "" if held == lines else "; and a title above the names must go, or begin with #"
+        return f" It looks like {sep}{title}"
+    return ""
+
+
+def _unreadable(error: Exception, hint: str) -> str:
     """Say why a file cannot be read, in other words than pandas."""
     said = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
     if found := TOO_MANY.search(said):
         return (
             f"cannot be read: line {found[2]} has {found[3]} entries, those before it {found[1]}: "
-            f"is `sep` right? Texts that hold it must be in quotes"
+            f"is `sep` right?{hint or ' Texts that hold it must be in quotes'}"
         )
     if found := UNCLOSED.search(said):
         opens = int(found[1]) + 1  # lines are counted from 1 here
@@ -319,16 +377,28 @@ def _check_points(where: str, table: Any, spared: tuple[str, ...], commas: bool)
         texts = [v for v in table[name] if isinstance(v, str)]
         grouped = [v for v in texts if THOUSANDS.fullmatch(v)]
         decimal = [v for v in texts if DECIMAL_COMMA.fullmatch(v) and v not in grouped]
-        points = [v for v in texts if commas and "." in v and columns.reads_as_number(v)]
-        if points:
+        blanks = {v: found[2] for v in texts if (found := BLANKS.fullmatch(v))}
+        plain = [v for v in texts if columns.reads_as_number(v)]
+        points = [v for v in plain if commas and "." in v]
+        groups = [v for v in texts if commas and GROUPED.fullmatch(v)]
+        odd = [*grouped, *decimal, *blanks]
+        if sure := [v for v in groups if not columns.reads_as_number(v)]:
+            mark = sure[0].lstrip("+-").lstrip("0123456789")[0]
+            what = f"grouped thousands, {sure[0]!r}"
+            remedy = f"say `thousands` = {mark!r}" if mark in GROUPING else "write them without"
+        elif points:
             what, remedy = f"a decimal point, {points[0]!r}", "leave `decimal` out"
-        elif len(grouped) + len(decimal) <= len(texts) / 2:
+        elif not odd or len(odd) + len(plain) <= len(texts) / 2:
             continue
+        elif blanks:
+            first, mark = next(iter(blanks.items()))
+            what = f"digits in groups, {first!r}"
+            remedy = f"say `thousands` = {mark!r}" if mark in GROUPING else "write them without"
         elif decimal:
             what, remedy = f"a decimal comma, {decimal[0]!r}", "say `decimal` = ','"
         else:
             what = f"commas in its numbers, {grouped[0]!r}"
-            remedy = "write them without commas if these group thousands; if these are decimal "
+            remedy = "say `thousands` = ',' if these group thousands; if these are decimal "
             remedy += "commas, say `decimal` = ','"
         raise ValueError(
             f"{where}: column {str(name)!r} has {what}: leave it out (`drop`), or {remedy}"
@@ -359,5 +429,13 @@ def _text_options(file: Path, target: str, style: Style) -> dict[str, Any]:
         raise _OptionError(f"`decimal` must be '.' or ',', got {checks.shown(decimal)}")
     options: dict[str, Any] = {"encoding": name, "decimal": decimal or "."}
     options |= _head(file, target, found, name, sep is not None)
+    if (grouping := style["thousands"]) is not None:
+        if not isinstance(grouping, str) or grouping not in GROUPING:
+            known = ", ".join(map(repr, GROUPING))
+            raise _OptionError(f"`thousands` must be one of {known}, got {checks.shown(grouping)}")
+        for other, used in (("decimal", options["decimal"]), ("sep", options["sep"])):
+            if grouping == used and not (other == "sep" and used == ","):  # commas within quotes
+                raise _OptionError(f"`thousands` and `{other}` are both {used!r}: give another")
+        options["thousands"] = grouping
     options |= {"low_memory": False}  # one type for a whole column
     return options | {"skipinitialspace": options["sep"] != " "}  # "a, b": the name is b

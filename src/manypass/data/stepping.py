@@ -27,6 +27,7 @@ from manypass.data.moments import Moments, State, finite
 KEPT = 3  # past values of the source
 DOUBT = 4  # how much better a higher degree has to be
 NEVER = 1 << 62  # steps
+ROUNDING = 1e-13  # of targets and activations: what is left of their difference is no error
 INTERVALS = 16  # at least, while a schedule moves: what lies between them is not looked at
 
 
@@ -166,15 +167,21 @@ def _best_degree(history: list[Past], past: Past, n: int, middle: Moments) -> in
 
 
 def _difference(moments: Moments, one: State, other: State) -> float:
-    """Return the distance of two states, relative to the errors and to the weights they have."""
+    """Return the distance of two states, relative to the errors and to the weights they have.
+
+    Where the examples are learned to the last digit F2 is what rounding leaves, and so are its
+    changes: these would be errors as large as F2 itself, however short the step.
+    """
     line, change = one.line - other.line, one.Sigma - other.Sigma
     root = np.sqrt(moments.h)
     scaled = root**2 * change if moments.diagonal else root[:, None] * change * root
     outside = moments.examples.n - moments.h.size
     length = float(one.m @ one.m + moments.variances(one.Sigma).sum()) + outside * one.null
-    F2 = moments.F2(one.m, one.Sigma)
+    F2 = max(moments.F2(one.m, one.Sigma), 0.0)
+    targets = moments.examples.targets
+    size = float(targets @ targets / targets.size + moments.h @ one.m**2)
     in_F2 = float(np.linalg.norm(scaled) + 2 * np.sqrt(F2) * np.linalg.norm(root * line[:-1]))
     in_Q = float(np.linalg.norm(change) + 2 * np.sqrt(length) * np.linalg.norm(line[:-1]))
     in_Q += outside * abs(float(line[-1]))
-    error = max(in_F2 / (F2 or 1.0), in_Q / (length or 1.0))
+    error = max(max(in_F2 - ROUNDING**2 * size, 0.0) / (F2 or 1.0), in_Q / (length or 1.0))
     return error if np.isfinite(error) else np.inf

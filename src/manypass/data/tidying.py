@@ -102,7 +102,7 @@ def without(X: Any, X_test: Any, names: columns.Names, drop: tuple[str, ...]) ->
 def constant(X: Any, names: columns.Names) -> tuple[str, ...]:
     """Return columns that are empty or the same in all rows; not all may be."""
     if columns.is_frame(X):
-        flat = [_constant(np.asarray(X[name])) for name in X.columns]
+        flat = [same(X[name]) for name in X.columns]
     else:
         flat = columns.constant(X).tolist()
     drop = tuple(name for name, same in zip(held_by(X, names), flat, strict=True) if same)
@@ -182,8 +182,9 @@ def _is_text(values: Any) -> bool:
     return bool(there) and not stray and not any(map(columns.is_number, there))
 
 
-def _constant(values: Any) -> bool:
+def same(column: Any) -> bool:
     """Whether a column is empty, or the same in all rows."""
+    values = np.asarray(column)
     if values.dtype.kind in "biuf":
         return bool(columns.constant(values[:, None])[0])
     absent = [columns.missing(v) for v in values.tolist()]

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial import legendre
 
+from manypass import schedules
 from manypass.checks import Array
 from manypass.exact.modes import Modes, State, joined
 from manypass.problem import Problem
@@ -23,6 +24,7 @@ ACCURACY = 1e-10  # of F2 and Q on a panel, relative to their size
 LARGEST = 1e200  # beyond it a diverging solution is reported as inf
 PANELS = 20_000
 EARLY = 1e-9  # of the time, how long the first panel is where the rate rises from nothing
+ROUNDED = 1e-15  # of the largest rate: what it is rounded by, be it 1 − cos ωt
 CLOSE = 1e-5  # of a time, what is about it has digits enough to be told apart
 
 
@@ -42,7 +44,7 @@ class Moving:
         (later,), _ = self._rates(np.array([step]))
         if not before.e.any() and v[0] < 1e-3 * later:  # R, Q ~ t², and R/√Q is wanted
             step = min(step, max(EARLY * span, CLOSE * begin))
-        self.lost = np.inf
+        self.lost, self.rounded = np.inf, ROUNDED * schedules.largest(problem.rate)
         before = self._quiet(before, -1.0)
         while (left := span - self.edges[-1]) > 1e-12 * span:
             step = min(step, left) if left > 1.01 * step else left
@@ -134,7 +136,9 @@ class Moving:
             )
         )
         errors = [tail(modes.F2(state)), tail(modes.Q(state)), tail(modes.R(state))]
-        return state, max(errors) / ACCURACY
+        learned, spent = float(s[0, -1]), self.begin + low + step  # ∫v dt is known no better
+        known = self.rounded * spent / learned if learned else 0.0
+        return state, max(errors) / max(ACCURACY, known)
 
 
 @lru_cache(1)

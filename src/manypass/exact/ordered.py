@@ -82,7 +82,12 @@ def steady(problem: Problem, window: float, sampling: dict[str, Any]) -> dict[st
     With a window R, Q and Eg are those of the weights averaged over it. Batches with replacement
     have no epochs, and no `*_end`.
     """
-    check_steady(problem)
+    with np.errstate(all="ignore"):  # of epochs that are too long to be followed
+        check_steady(problem)
+        return _steady(problem, window, sampling)
+
+
+def _steady(problem: Problem, window: float, sampling: dict[str, Any]) -> dict[str, Any]:
     task, share = problem.data.task, problem.batch_share * problem.teacher.alpha
     if window and share > window * (1 + 1e-9):
         raise ValueError(f"`window` = {window:g} is shorter than one batch, {share:g}")

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from manypass.checks import Array
 from manypass.exact.epochs import _agree, lines, located, unresolved
-from manypass.exact.fixed import DIGITS, Fixed, nearest_branch, power
+from manypass.exact.fixed import DIGITS, Fixed, Phase, nearest_branch, power
 from manypass.exact.lines import Cells, Line
 from manypass.exact.training_error import gaussian_errors
 from manypass.problem import Problem
@@ -20,7 +20,8 @@ from manypass.spectrum import gauss_legendre
 ENOUGH = (32, 64, 128, 256)  # epochs after which learning may have settled
 STILL = 1e-7  # relative change in the last quarter of them, if it has
 MOST = 500  # epochs
-LARGEST = 400.0  # digits of a Q ~ r^{−2k} after k epochs that no number holds, whatever its factor
+MOST_GROWING = 100  # of a rate above v_c: none of them ever settles
+LARGEST = 320.0  # digits of a Q ~ r^{−2k} after k epochs that no number holds, whatever its factor
 
 
 class Circle:
@@ -62,7 +63,8 @@ class Repeated:
         self.problem, self.step = problem, problem.batch_share * problem.teacher.alpha
         self.epoch, self.phase = located(problem, t)
         with np.errstate(all="ignore"):
-            self.radius = convergence(problem, self.step)
+            self.own_radius = nearest_branch(problem, self.step, 1.0)
+            self.radius = convergence(problem, self.step, self.own_radius)
         digits = -2 * math.log10(self.radius) * self.epoch  # of Q, if it grows
         self.lost = (digits > LARGEST) & until_settled  # C and G want every epoch
         self.epoch = np.where(self.lost, 0, self.epoch)
@@ -70,14 +72,18 @@ class Repeated:
         for few in ENOUGH if until_settled and self.radius == 1 else ():
             if few >= count:
                 break
+            if few * self._pace < 1:  # not even the fastest mode has relaxed
+                continue
             looks = problem.teacher.alpha * few * np.array([0.75, 1.0])
             early = Repeated(problem, looks, until_settled=False).curves.values()
             if all(np.isclose(x[0], x[1], rtol=STILL, atol=0) and np.isfinite(x[1]) for x in early):
                 self.epoch, count = np.minimum(self.epoch, few - 1), few
-        if count > MOST:
+        most = MOST if self.radius == 1 else MOST_GROWING
+        if count > most:
+            instead = ", or the steady state" if self.radius == 1 else ""
             raise ValueError(
-                f"`times` up to {count} epochs: of a fixed order at most {MOST} can be followed; "
-                f"take earlier ones, or the steady state"
+                f"`times` up to {count} epochs: of a fixed order{self._above()} at most {most} can "
+                f"be followed; take earlier ones{instead}"
             )
         # What diverges ends as inf; of many small products threads would wait for each other.
         with np.errstate(all="ignore"), threadpool_limits(1):
@@ -87,6 +93,11 @@ class Repeated:
         problem = self.problem
         self.circle = Circle(count, self.radius)
         self.kernels = on_circle(problem, self.step, self.circle)
+        # R grows less than Q, if at all: on the circle of Q it would drown in rounding.
+        self.own = Circle(count, self.own_radius) if self.radius < self.own_radius else None
+        if self.own is not None:
+            z = self.own.half[:, None]
+            self.mean = Phase(problem, self.step, z, 1 / (1 - z))
         found: dict[str, Array] = {}
         for line in lines(problem):
             before, self.line = found, line
@@ -96,10 +107,33 @@ class Repeated:
                 break
         else:
             if not problem.batch_share:
-                raise ValueError(unresolved(problem))
+                raise ValueError(unresolved(problem) + self._above(", which is "))
+
+    @property
+    def _pace(self) -> float:
+        """vα[λ + (1 + 1/√α)²], how much of the fastest mode an epoch takes."""
+        alpha = self.problem.teacher.alpha
+        top = (1 + 1 / math.sqrt(alpha)) ** 2
+        return self.problem.rate * alpha * (self.problem.decay + top)
+
+    def _above(self, word: str = " ") -> str:
+        """Say that the rate is above v_c, if it is."""
+        if self.radius == 1:
+            return ""
+        from manypass.exact.settled import log_growth  # which asks here
+        from manypass.exact.steady import critical_rate
+
+        if not log_growth(self.problem) > 0:  # D alone ends there
+            return ""
+        limit = critical_rate(self.problem)
+        return f"{word}above its critical rate v_c = {limit:.6g}"
 
     def _curves(self) -> dict[str, Array]:
         table = [self.looks[0].order_parameters(phase) for phase in self.line.s]
+        if self.own is not None:
+            a = self.looks[0].a
+            for phase, row in zip(self.line.s, table, strict=True):
+                row["R"] = a - self.own.single(self.mean.r(phase))
         return {name: self._read([row[name] for row in table]) for name in table[0]}
 
     def _read(self, table: list[Array]) -> Array:
@@ -118,7 +152,8 @@ class Repeated:
             for i in np.flatnonzero(self.epoch == 0):
                 phase = float(self.phase[i])
                 out[i] = first.training_error(phase)[0] if phase > 0 else 0.5
-        return np.where(np.isfinite(out) & ~self.lost, out, 0.5)
+        known = np.isfinite(out) & np.isfinite(self.curves["Q"])  # else a diverged student guesses
+        return np.where(known & ~self.lost, out, 0.5)
 
     def two_time(self) -> tuple[Array, Array]:
         """C(t,s), and G(t,s) for t ≥ s, else 0.
@@ -229,8 +264,11 @@ def around(line: Line, phase: float) -> Iterator[tuple[Array, Array, Array, bool
             yield psi, weight / 2 * (high - low) / line.alpha, line.at(psi), high == phase
 
 
-def convergence(problem: Problem, step: float) -> float:
-    """Radius r ≤ 1 up to which the series in z and z′ converge: below 1 learning diverges."""
+def convergence(problem: Problem, step: float, most: float) -> float:
+    """Radius r ≤ `most` ≤ 1 up to which series in z and z′ converge: below 1 learning diverges.
+
+    `most` is that of a series in z alone.
+    """
     angle = np.exp(1j * np.linspace(0, math.pi, 97))
 
     def inside(r: float) -> bool:
@@ -239,11 +277,10 @@ def convergence(problem: Problem, step: float) -> float:
             last = np.abs(Fixed(problem, step, z, z.conj(), pole=1.0, pole2=1.0, heat=0.0).last)
         return bool(np.all(last < 1))  # NaN: no
 
-    most = nearest_branch(problem, step, 1.0)
     if inside(most * (1 - 1e-12)):
         return most
-    low, high = -60.0, math.log(most)
-    for _ in range(40):
+    low, high = -500.0, math.log(most)
+    for _ in range(45):
         mid = (low + high) / 2
         low, high = (mid, high) if inside(math.exp(mid)) else (low, mid)
     return math.exp(low)

@@ -27,7 +27,7 @@ def draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, number: int) 
         if not simulated:
             style["alpha"] = FADED[min(number, len(FADED) - 1)]
         t, curve = result.t.values, values.values[(slice(None), *place)]
-        spread = None if error is None else error.values[(slice(None), *place)]
+        spread = None if error is None else bars(curve, error.values[(slice(None), *place)])
         if simulated or t.size == 1:
             ax.errorbar(t, curve, spread, zorder=3, capsize=1.5, **style)
         else:
@@ -36,6 +36,17 @@ def draw(ax: Axes, result: xr.Dataset, name: str, simulated: bool, number: int) 
                 colour = style["color"]
                 ax.fill_between(t, curve - spread, curve + spread, color=colour, alpha=0.15, lw=0)
     keys(ax, name, inner)
+
+
+def bars(values: Any, errors: Any) -> Any:
+    """Return the errors of values to be drawn: what has diverged has none, inf − inf is none.
+
+    Examples
+    --------
+    >>> bars(np.array([1.0, np.inf]), np.array([0.1, np.inf]))
+    array([0.1, nan])
+    """
+    return np.where(np.isfinite(values) & np.isfinite(errors), errors, np.nan)
 
 
 def look(name: str, place: tuple[int, ...], simulated: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -58,8 +59,9 @@ def specialization(
     Returns
     -------
     xarray.Dataset
-        On `alpha` (and t): `time`, inf where units are still alike at the last of the times, with
-        `time_se` over the draws (NaN of one), and `specialization` S(t), its mean over them.
+        On `alpha` (and t): `time`, inf where units are still alike at the last of the times, NaN
+        where they are no longer at the first, with `time_se` over the draws (NaN of one), and
+        `specialization` S(t), its mean over them.
 
     Examples
     --------
@@ -113,6 +115,14 @@ def specialization(
         with np.errstate(invalid="ignore"):
             spread = ends.std(axis=1, ddof=1) / np.sqrt(len(starts))
         spread = np.where(np.isfinite(spread), spread, np.inf)
+    if (early := np.isnan(ends).any(axis=1)).any():
+        spread = np.where(early, np.nan, spread)
+        some = ", ".join(f"{each:g}" for each in given[early])
+        warnings.warn(
+            f"the plateau of `alpha` = {some} ended before the first of the `times`, {t[0]:g}, "
+            f"when is not known: begin earlier, at 0",
+            stacklevel=checks.outside(),
+        )
     out = xr.Dataset(
         {
             "time": ("alpha", ends.mean(axis=1), {"long_name": "end of the plateau"}),
@@ -149,10 +159,13 @@ def apart(R: Array, Q: Array, T: Array) -> Array:
 
 
 def end(t: Array, S: Array) -> float:
-    """Return when S rises above ½ for the last time; 0 if it is never below, inf if it stays so."""
+    """Return when S rises above ½ for the last time; inf if it stays below.
+
+    If it is never below, that is 0 if one looks from 0 on, and not known (NaN) otherwise.
+    """
     below = np.flatnonzero(S < HALF)
     if not below.size:
-        return 0.0
+        return np.nan if t[0] else 0.0
     k = int(below[-1])
     if k + 1 == t.size:
         return np.inf

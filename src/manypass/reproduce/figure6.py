@@ -37,7 +37,7 @@ def parts(scale: Scale) -> list[Part]:
     """Theory and simulations of every rule and order."""
     found = []
     accuracy: dict[str, Any] = (
-        {"dt": 0.5, "samples": 10_240} if scale.quick else {"dt": 0.125, "samples": 16_000}
+        {"dt": 0.5, "samples": 12_800} if scale.quick else {"dt": 0.125, "samples": 16_000}
     )
     for rule, problem in RULES.items():
         last = PASSES // 2 if scale.quick and rule != "adaline" else PASSES

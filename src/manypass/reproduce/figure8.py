@@ -38,7 +38,7 @@ def parts(scale: Scale) -> list[Part]:
     """One pass, and for every α theory and simulations of two sizes."""
     times = np.linspace(0, UNTIL, 41 if scale.quick else 161)
     found = [Part("theory-one-pass", solve, PROBLEM, {"times": times}, 1.0)]
-    theory = DMFT(samples=9_600 if scale.quick else 64_000, seed=scale.seed)
+    theory = DMFT(samples=16_000 if scale.quick else 64_000, seed=scale.seed)
     seen = np.array([1.0, 3.0, 5.0, 10.0, 20.0, 30.0, 40.0])
     for alpha in ALPHAS:
         this = PROBLEM.replace(alpha=alpha)

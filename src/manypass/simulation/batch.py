@@ -12,14 +12,16 @@ from scipy.integrate import simpson
 
 from manypass import schedules
 from manypass.checks import Array
+from manypass.data.dataset import Dataset
 from manypass.ensemble import stopping
 from manypass.problem import Problem
-from manypass.rules import Rule
+from manypass.rules import Adaline, Hebbian, Rule
 from manypass.simulation import kernels
 from manypass.simulation.examples import Examples, Weights
 
 STEP = 0.25  # in units of the fastest relaxation time; fourth order: errors below 1e-4
 NOISY_STEP = 0.1  # the noise is split off symmetrically; second order: errors below 1e-3
+MOST_STEPS = 10**8  # from one time to the next: more would take hours
 BLOCK = 1024  # steps whose noise is drawn at once
 SPAN = 16  # steps of one length where the rate is never constant
 MISSED = 1e-7  # of ∫v(t) dt times the slope of the force, in as many steps
@@ -93,7 +95,23 @@ class Flow:
 
     def needed(self, duration: float, fastest: float) -> int:
         """How many steps it takes at least."""
-        return math.ceil(duration / (self.step / fastest)) if fastest else 1
+        count = duration * fastest / self.step
+        if count > MOST_STEPS:
+            raise ValueError(
+                f"`mode` = 'batch' would take {count:.2g} steps of a simulation from one time to "
+                f"the next, at most {MOST_STEPS:.0e}: the largest eigenvalue of the examples is "
+                f"{self.examples.top:.2g}; take a smaller `rate`, earlier times"
+                f"{self.remedy}"
+            )
+        return max(math.ceil(count), 1)
+
+    @property
+    def remedy(self) -> str:
+        """Who has no steps to take, or what makes them fewer."""
+        if not isinstance(self.problem.data, Dataset):
+            return ""
+        exact = " or method Exact()" if isinstance(self.problem.rule, Adaline | Hebbian) else ""
+        return f", `standardize` = True for the columns of `data`{exact}"
 
     def resolving(self, start: float, stop: float, between: tuple[float, float]) -> int:
         """How many steps it takes to follow v(t) and λ(t): as Simpson's rule integrates them."""

@@ -58,7 +58,9 @@ def why(error: Exception) -> str:
             return f"{what}; give numbers of its own by name, Rule(force, k=3.0)"
         served = ", ".join(sorted(f.__name__ for f in EQUIVALENTS))
         return (
-            f"{what}; a function of your own that numba can compile needs its decorator "
-            f"numba.njit; of others the compiler knows most of math and numpy, and {served}"
+            f"{what}; helpers of your own are compiled with it if they are functions by def or "
+            f"lambda, no objects that can be called, and do not call themselves (one that does "
+            f"needs its decorator numba.njit); of others the compiler knows most of math and "
+            f"numpy, and {served}"
         )
     return what

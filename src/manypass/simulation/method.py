@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from manypass import card, checks, forces, memory, orders, results, schedules
+from manypass import card, checks, forces, memory, orders, results
+from manypass.cavity.settling import NotSettledError
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Average, Measured, Progress, cores, in_order, shown
@@ -21,6 +22,7 @@ from manypass.rules import Rule
 from manypass.simulation import coarse, kernels, settling
 from manypass.simulation.examples import held, how_many
 from manypass.simulation.given import GivenSample, given_examples, table
+from manypass.simulation.network import largest_drag
 from manypass.simulation.sample import MEASURED_AT_ONCE, Sample
 
 PRECISIONS = ("float64", "float32")
@@ -36,7 +38,7 @@ class Simulation:
     ----------
     n : int
         Number N of weights; the training set has round(αN) examples. A `Dataset` has its own N,
-        which is taken instead.
+        which is taken instead of the default; another one is refused.
     samples : int
         Number of independent networks. Error bars come from their scatter.
     seed : int, optional
@@ -151,9 +153,15 @@ class Simulation:
                 f"`batch_share` = {share:g} of {p} examples is less than one: take a larger one, "
                 f"or 0 for one example at a time"
             )
-        largest = self._largest_decay(problem)
+        largest = largest_drag(problem)
         if problem.mode == "online" and not share and largest >= self.n:
-            return f"`n` = {self.n} must exceed rate·decay = {largest:g}"
+            if not isinstance(problem.data, Dataset):
+                return f"`n` = {self.n} must exceed rate·decay = {largest:g}"
+            if self.device == "cuda":
+                return (
+                    f"device='cuda' takes `rate`·`decay` below the N = {self.n} of `data`, got "
+                    f"{largest:g}: take device='cpu'"
+                )
         if problem.layered:
             units = problem.rule.hidden + problem.teacher.hidden  # type: ignore[attr-defined]
             if self.n < units:
@@ -166,12 +174,6 @@ class Simulation:
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state of the problem, or None."""
         return self.refusal(problem) or orders.refusal(problem, "Simulation.steady_state")
-
-    @staticmethod
-    def _largest_decay(problem: Problem) -> float:
-        """Largest v(t)λ(t) at the start and at breaks; a rising product is found by learning."""
-        t = np.array([0.0, *schedules.breaks(problem.rate, problem.decay)])
-        return float((problem.v(t) * problem.decays(t)).max())
 
     def _refused_by_card(self, problem: Problem) -> str | None:
         for name, refused in (
@@ -195,7 +197,7 @@ class Simulation:
     ) -> xr.Dataset:
         """R, Q, F2, Eg, Et at times t with their standard errors; C and G if asked for."""
         problem = self._ordered(problem)
-        self._tell(problem)
+        self._tell(problem, float(t[-1]))
         if self.device == "cuda":
             waves = self._waves(problem, lambda networks: networks.curves(t, two_time))
             return self._average(problem, waves, {"t": t}, progress)
@@ -207,10 +209,12 @@ class Simulation:
     def steady_state(self, problem: Problem, *, window: float) -> xr.Dataset:
         """R, Q, Eg of weights averaged over the window after `settle`; F2 and Et at its end.
 
-        Warns if R, Q or F2 still move between half of `settle` and its end.
+        Warns if R, Q or F2 still move between half of `settle` and its end; raises
+        `NotSettledError` if all networks have diverged.
         """
         problem = self._ordered(problem)
-        self._tell(problem)
+        settling.require(problem, self._on(problem).n, self.settle)
+        self._tell(problem, self.settle + window)
         if self.device == "cuda":
             found = self._waves(problem, lambda networks: networks.steady(window))
         else:
@@ -224,8 +228,15 @@ class Simulation:
                 yield values
 
         out = self._average(problem, apart(found), {"window": window}, progress=False)
-        watched = tuple(k for k in settling.WATCHED if k in out)
-        settling.tell(moved, watched, problem, self.settle)
+        if out.diverged == self.samples:
+            raise NotSettledError(
+                f"no steady state: `rate` = {problem.rate:g} is too large, |J|² has diverged in "
+                f"all {self.samples} networks; `solve` follows them until they do",
+                out,
+            )
+        watched, n = tuple(k for k in settling.WATCHED if k in out), self._on(problem).n
+        epoch = settling.epoch(problem, how_many(problem.data, n), n)
+        settling.tell(moved, watched, problem, self.settle, epoch)
         return out
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
@@ -236,6 +247,7 @@ class Simulation:
         problem = self._ordered(problem)
         until, p, before = time, how_many(problem.data, self.n), None
         if math.isinf(time):
+            settling.require(problem, self._on(problem).n, self.settle)
             until, epoch = self.settle, settling.epoch(problem, p, self.n)
             before = max(until - settling.whole(until / 2, epoch), 0.0)
         if self.device == "cuda":
@@ -258,9 +270,17 @@ class Simulation:
             settling.tell(moved, settling.WATCHED, problem, self.settle)
         return {k: np.concatenate([f[k].ravel() for f in found])[:count] for k in found[0]}
 
-    def _tell(self, problem: Problem) -> None:
-        """Warn of steps that are coarse, and of a force that never moves finite networks."""
-        coarse.tell(problem, self.n)
+    def _tell(self, problem: Problem, until: float) -> None:
+        """Warn of steps that are coarse, or too long, and of a force that never moves networks."""
+        n, size = self._on(problem).n, problem.batch_size
+        coarse.tell(problem, n)
+        if size > 1 and until and not round(until * n / size):
+            warnings.warn(
+                f"no batch is learned by t = {until:g}: `batch_size` = {size} takes t = "
+                f"{size / n:.4g} at N = {n}; take later times, a smaller `batch_size`"
+                f"{'' if isinstance(problem.data, Dataset) else ' or a larger `n`'}",
+                stacklevel=checks.outside(),
+            )
         rule, noise = problem.rule, problem.temperature
         if type(rule) is not Rule or problem.start is not None or noise:
             return
@@ -350,9 +370,12 @@ class Simulation:
                 if callable(progress):
                     progress(self._dataset(problem, average, coords))
         except KeyboardInterrupt as stop:
+            kept = "nothing is kept"
             if average.count:  # what a method of fewer samples would have given
                 fewer = dataclasses.replace(self, samples=average.count)
                 stop.so_far = fewer._dataset(problem, average, coords)  # type: ignore[attr-defined]
+                kept = "their average is the attribute `so_far` of this KeyboardInterrupt"
+            stop.add_note(f"{average.count} of {self.samples} networks are finished: {kept}")
             raise
         return self._dataset(problem, average, coords)
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from manypass import schedules
 from manypass.checks import Array
+from manypass.data.dataset import Dataset
 from manypass.ensemble import stopping
 from manypass.problem import Problem
 from manypass.simulation import kernels
@@ -22,8 +24,17 @@ def pace(problem: Problem, n: int, t: Array) -> Array:
     drags = v * problem.decays(t)
     if drags.max() >= n:
         worst = int(drags.argmax())
-        raise ValueError(f"`n` = {n} must exceed rate·decay, {drags[worst]:g} at t = {t[worst]:g}")
+        where = f"{drags[worst]:g} at t = {t[worst]:g}"
+        if isinstance(problem.data, Dataset):
+            raise ValueError(f"`rate`·`decay` must stay below the N = {n} of `data`, got {where}")
+        raise ValueError(f"`n` = {n} must exceed rate·decay, {where}")
     return np.stack([v / n, 1 - drags / n])
+
+
+def largest_drag(problem: Problem) -> float:
+    """Largest v(t)λ(t) at the start and at breaks; a rising product is found by learning."""
+    t = np.array([0.0, *schedules.breaks(problem.rate, problem.decay)])
+    return float((problem.v(t) * problem.decays(t)).max())
 
 
 class Learner:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manypass.checks import Array
+from manypass.data.dataset import Dataset
 from manypass.ensemble import Measured
 from manypass.observables import generalization_error
 from manypass.problem import Problem
@@ -17,7 +18,7 @@ from manypass.simulation import kernels, settling
 from manypass.simulation.batch import Flow
 from manypass.simulation.descent import Descent
 from manypass.simulation.examples import Examples, Fresh
-from manypass.simulation.network import Learner
+from manypass.simulation.network import Learner, largest_drag
 
 if TYPE_CHECKING:
     from manypass.simulation.method import Simulation
@@ -54,6 +55,9 @@ class Sample:
             network = Flow(problem, self.examples, self.force, noise)
         else:
             plain = not problem.batch_share and problem.batch_size == 1 and not problem.momentum
+            # A step that turns the weights round, as N of given examples may be too small for
+            turned = isinstance(problem.data, Dataset) and largest_drag(problem) >= problem.data.n
+            plain = plain and not turned
             kind, draws = Learner if plain else Descent, np.random.default_rng(self.draws)
             network = kind(problem, self.learned(), self.force, draws, noise)
         network.J[:] = self.start
@@ -96,9 +100,9 @@ class Sample:
     def steady(self, window: float) -> Measured:
         """Measure after `settle`, the weights averaged over the window; and what has `moved`."""
         network, epoch = self.network(), settling.epoch(self.problem, *self.examples.X.shape)
-        settle = settling.whole(self.method.settle, epoch)
+        half, settle = settling.waits(self.method.settle, epoch)
         look = partial(self._look, network)
-        seen = [look(time) for time in (settling.whole(settle / 2, epoch), settle)]
+        seen = [look(time) for time in (half, settle)]
         mean = np.zeros(self.examples.X.shape[1])
         covered = network.advance(settle + window, mean)
         now = look(settle + window)

@@ -33,6 +33,18 @@ def whole(time: float, epoch: float) -> float:
     return math.ceil(time / epoch - 1e-9) * epoch if epoch else time
 
 
+def waits(settle: float, epoch: float) -> tuple[float, float]:
+    """When to look whether all has settled: halfway, and at the end; after different epochs.
+
+    Examples
+    --------
+    >>> waits(20.0, 0.0), waits(20.0, 30.0), waits(20.0, 6.0)
+    ((10.0, 20.0), (30.0, 60.0), (12.0, 24.0))
+    """
+    end = max(whole(settle, epoch), 2 * epoch)
+    return whole(end / 2, epoch), end
+
+
 def looks(problem: Problem, time: float, epoch: float, p: int) -> list[float]:
     """When to look at the next epoch: after each batch, or evenly; and once more at its end."""
     start, share = whole(time, epoch), problem.batch_share
@@ -67,6 +79,29 @@ def moves(before: Measured, now: Measured) -> Array:
     return np.where(np.isfinite(share), share, 0.0)
 
 
+def require(problem: Problem, n: int, settle: float) -> None:
+    """Refuse a `settle` within which no step is taken: learning has not begun by then.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> problem = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=0.5, decay=0.1)
+    >>> require(problem, 500, 0.0)
+    Traceback (most recent call last):
+    ValueError: `settle` = 0 waits for no step, 0.002 each: that is where learning begins, ...
+    """
+    step = 0.0 if problem.mode == "batch" else problem.batch_size / n
+    step = problem.batch_share * problem.data.alpha if problem.batch_share else step
+    waits = settle >= step * (1 - 1e-9) or problem.sequence != "replacement"  # for a whole epoch
+    if settle and waits:
+        return
+    each = f", {step:g} each" if step else ""
+    raise ValueError(
+        f"`settle` = {settle:g} waits for no step{each}: that is where learning begins, not a "
+        f"steady state: take a longer `settle`, of several relaxation times"
+    )
+
+
 def brief(problem: Problem, settle: float) -> bool:
     """Whether not even one relaxation time 1/[v(λ + |F′|)] has passed, from J = 0.
 
@@ -86,18 +121,13 @@ def brief(problem: Problem, settle: float) -> bool:
     return problem.rate * (problem.decay + slope) * settle < 1
 
 
-def tell(moved: Average, names: tuple[str, ...], problem: Problem, settle: float) -> None:
+def tell(
+    moved: Average, names: tuple[str, ...], problem: Problem, settle: float, epoch: float = 0.0
+) -> None:
     """Warn if the mean over networks of any move is neither small nor chance.
 
     Where chance is large, of few networks, a move within the first relaxation time is none.
     """
-    if not settle:
-        warnings.warn(
-            "`settle` = 0 waits for no step: these are the values where learning begins, not those "
-            "of a steady state: take a longer `settle`",
-            stacklevel=4,
-        )
-        return
     found = moved.results()
     m, error = found["moved"], found["moved_se"]
     sure = ALONE if moved.count == 1 else stdtrit(moved.count - 1, 1 - CHANCE / 2) * error
@@ -106,9 +136,10 @@ def tell(moved: Average, names: tuple[str, ...], problem: Problem, settle: float
     worst = int(np.abs(told).argmax())
     if told[worst]:
         way = "grows" if m[worst] > 0 else "falls"
+        half, end = waits(settle, epoch)
         warnings.warn(
             f"`settle` = {settle:g} is too short for a steady state, or there is none: "
-            f"{names[worst]} still {way} from t = {settle / 2:g} to {settle:g}, by "
+            f"{names[worst]} still {way} from t = {half:g} to {end:g}, by "
             f"{abs(2 * m[worst]):.0%} of its mean: take a longer `settle` or another `rate`",
             stacklevel=4,
         )

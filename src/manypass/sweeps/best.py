@@ -42,16 +42,17 @@ def best(
         Everything that is not varied.
     over : str or mapping
         "rate", "decay", "window" (the averaging time τ, in the steady state), "time" (when to
-        stop), ... or a mapping of one or more of them to their bounds, which may begin at 0 for a
-        decay, a temperature, a noise and a window. By default a rate goes up
-        to the critical one, a decay from 0.001 to 100, a window to 100, a time to 1000 (30 for
-        rules without an exact theory). "schedule" compares ways to change the rate until the time
-        `at`: the best constant rate, with weights averaged over the best window too, 1/t and its
-        root, exponential, cosine, two steps and a warm-up, at the problem's decay.
+        stop, at the earliest if the objective stays at its least), ... or a mapping of one or more
+        of them to their bounds, which may begin at 0 for a decay, a temperature, a noise and a
+        window. By default a rate goes up to the critical one, a decay from 0.001 to 100, a window
+        to 100, a time to 1000 (30 for rules without an exact theory). "schedule" compares ways to
+        change the rate until the time `at`: the best constant rate, with weights averaged over the
+        best window too, 1/t and its root, exponential, cosine, two steps and a warm-up, at the
+        problem's decay.
     objective : str
         The result that should be small: Eg, Et, F2, Q, on a `Dataset` also F2_test. Eg and F2_test
         of a `Dataset` need a test set, and Et of on-line Adaline classification
-        ``method=Exact(accuracy=1e-3)``.
+        ``method=DMFT()`` or ``Exact(accuracy=1e-2)``.
     at : float or "steady"
         When it should be small; of no concern if `over` is the time.
     method : Method or str
@@ -83,6 +84,11 @@ def best(
     if not isinstance(objective, str):
         raise ValueError(
             f"`objective` must be the name of a result such as 'Eg', got {checks.shown(objective)}"
+        )
+    if objective in ("R", "R_end"):
+        raise ValueError(
+            f"`objective` = {objective!r}, the overlap with the teacher, should be large, and what "
+            f"is sought is small: take 'Eg'"
         )
     window = checks.number("window", window, 0, results.LATEST)
     progress = checks.flag("progress", progress)
@@ -125,6 +131,7 @@ def best(
         least = goal(found)  # whose error is told
     finally:
         goal.bar.close()
+    goal.notes.tell()
     low, high = np.array(list(bounds.values())).T
     at_bound = [
         name
@@ -135,6 +142,12 @@ def best(
         warnings.warn(
             f"the least {objective} lies at an end of the range of {name}, {bounds[name][0]:g} to "
             f"{bounds[name][1]:g}: beyond it may be less; `over` can set another range",
+            stacklevel=2,
+        )
+    if goal.settled is not None:
+        warnings.warn(
+            f"{objective} no longer falls after about t = {goal.settled:.4g}: this is the earliest "
+            f"of the best times, all later ones do as well",
             stacklevel=2,
         )
     values = {f"best_{name}": x for name, x in zip(bounds, found, strict=True)}

@@ -13,6 +13,7 @@ from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import Adaline
 from manypass.schedules import Cosine, Schedule, plain
+from manypass.sweeps.searching import Notes
 
 EVALUATIONS = 60  # of each kind, after a coarse grid
 NODES = 65  # of times at which weights are averaged
@@ -37,9 +38,12 @@ def compare(problem: Problem, objective: str, at: Any, method: Any, progress: bo
     bounds = (1e-3 * limit, 1.5 * limit)
     bar = notebooks.bar(desc="best", unit="value", delay=3.0, disable=not progress)
 
+    notes = Notes()
+
     def value(rate: Any, method: Any = rough) -> float:
         bar.update()
-        found = verbs.solve(problem.replace(rate=rate), [until], method)
+        with notes.taken():
+            found = verbs.solve(problem.replace(rate=rate), [until], method)
         if objective not in found:
             held = ", ".join(str(n) for n in found.data_vars if not str(n).endswith("_se"))
             raise LookupError(f"`objective` must be among {held}, got {checks.shown(objective)}")
@@ -64,6 +68,7 @@ def compare(problem: Problem, objective: str, at: Any, method: Any, progress: bo
         raise ValueError(str(error.args[0])) from None
     finally:
         bar.close()
+    notes.tell()
     errors, rates, windows = zip(*rows.values(), strict=True)
     out = xr.Dataset(
         {

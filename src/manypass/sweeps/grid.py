@@ -105,6 +105,8 @@ class Grid:
     ) -> Iterator[Point | str]:
         """Yield all points in order, or in place of one the reason why it cannot be asked."""
         self.check_fields(method)
+        if "method" in self._names and method != "auto":
+            raise ValueError(f"`method` = {checks.shown(method)} is swept: leave it out of one")
         t = None if times is None else checks.increasing("times", times, results.LATEST)
         window = checks.number("window", window, 0, results.LATEST)
         if window and "window" in self._names:
@@ -135,7 +137,11 @@ class Grid:
         outer = {k: chosen.pop(k) for k in list(chosen) if k in PROBLEM_SIDE}
         for name in chosen:
             if name in self._rules():
-                raise ValueError(f"`rule` {rule!r} has no `{name}`")
+                having = self._rules()[name].changed(**{name: chosen[name]})
+                raise ValueError(
+                    f"`rule` {rule!r} has no `{name}`: to compare it, sweep rules that have their "
+                    f"own, rule=[{having!r}, {rule!r}]"
+                )
         if chosen:
             method = dataclasses.replace(method, **chosen)
         return Point(self.problem.replace(rule=rule, **outer), method, times, window, two_time)

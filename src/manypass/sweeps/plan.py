@@ -95,9 +95,9 @@ def _typed(value: Any) -> str:
 
 def _filled(entries: dict[str, Any], axes: dict[Any, list[Any]]) -> dict[str, Any]:
     """Let the first value of a swept field stand where the problem itself leaves it out."""
-    if not isinstance(entries.get("data", {}), dict):
-        return entries  # which has no fields to fill in: making the problem says so
-    data, filled = dict(entries.get("data", {})), dict(entries)
+    given, filled = entries.get("data", {}), dict(entries)
+    table = isinstance(given, dict)  # else nothing is filled in: making the problem says so
+    data = dict(given) if table else {}
     for names, steps in axes.items():
         first = [(names, steps[0])] if isinstance(names, str) else zip(names, steps[0], strict=True)
         for name, value in first:
@@ -105,7 +105,7 @@ def _filled(entries: dict[str, Any], axes: dict[Any, list[Any]]) -> dict[str, An
                 data.setdefault(name, value)
             elif name in ("rate", "rule"):
                 filled.setdefault(name, value)
-    return filled | {"data": data}
+    return filled | {"data": data if table else given}
 
 
 def _axes(sweep: dict[str, Any]) -> dict[Any, list[Any]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from manypass import checks
 from manypass.ensemble import cores
 from manypass.starting import unheard
 from manypass.sweeps.points import Point
@@ -71,7 +72,7 @@ class Pool:
 
     def _submit(self, executor: Executor, points: list[Point]) -> Future[list[Outcome]]:
         try:
-            return executor.submit(compute, points, self.threads)
+            found = executor.submit(compute, points, self.threads)
         except BrokenExecutor:
             raise
         except RuntimeError as error:
@@ -80,6 +81,15 @@ class Pool:
             raise ValueError(
                 f"`executor` takes no points ({error}): give one that is open"
             ) from None
+        if isinstance(found, Future):
+            return found
+        if hasattr(found, "close"):  # of a coroutine: nobody will wait for it
+            found.close()
+        raise ValueError(
+            f"`executor` must give a concurrent.futures.Future for what it is to do, got "
+            f"{checks.shown(found)}: give a concurrent.futures.Executor, such as "
+            f"ThreadPoolExecutor(2), or a Dask client as `client`"
+        )
 
     def renew(self) -> None:
         """Leave a broken executor."""
@@ -121,17 +131,34 @@ def local(workers: int | None) -> Pool:
 
 def given(executor: Executor) -> Pool:
     """Return a pool of the caller's executor; as many points at once as it says it has workers."""
+    if hasattr(executor, "get_executor"):  # a Dask client itself
+        return dask(executor, "executor")
+    _refuse_asynchronous(getattr(executor, "_client", None), "executor")  # made by a client
     workers = getattr(executor, "_max_workers", None) or cores()
     return Pool(lambda: executor, workers, 1, None)
 
 
-def dask(client: Any) -> Pool:
-    """Return a pool of the workers of a Dask client."""
+def dask(client: Any, name: str = "client") -> Pool:
+    """Return a pool of the workers of a Dask client, which was given by this name."""
+    _refuse_asynchronous(client, name)
     try:
         cores = sum(client.ncores().values())
     except Exception as error:  # whatever a client that has been closed makes of it
-        raise ValueError(f"`client` does not answer ({error}): give one that is open") from None
+        raise ValueError(f"`{name}` does not answer ({error}): give one that is open") from None
     return Pool(client.get_executor, max(cores, 1), 1, lambda made: made.shutdown(wait=False))
+
+
+def _refuse_asynchronous(client: Any, name: str) -> None:
+    """Refuse a Dask client whose answers have to be awaited: a sweep waits for its points itself.
+
+    In the thread of its own event loop it would wait for ever.
+    """
+    if getattr(client, "asynchronous", False) is True:
+        raise ValueError(
+            f"`{name}` is an asynchronous Dask client, whose answers have to be awaited: give one "
+            f"that is not, Client(address) without asynchronous=True, and from a coroutine call "
+            f"the sweep in a thread, asyncio.to_thread(sweep, ...)"
+        )
 
 
 def warm_up(pool: Pool, points: Iterable[Point]) -> None:

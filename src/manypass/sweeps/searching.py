@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import time as clock
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,32 @@ FEW = 5  # along each of several, if every value is sampled
 CLOSE = {1: 8, 2: 30}  # values around the optimum then, for one field and for more
 FINER = 8  # times as long as a coarse value a close one may take
 FLAT = 1e-9  # relative differences that are none
+SETTLED = 1e-6  # relative differences of curves that no longer change
 LONG = 10.0  # seconds from which on the cost is said beforehand
+
+
+class Notes:
+    """What values were warned of, to be told once: a search looks at many of them."""
+
+    def __init__(self) -> None:
+        self.asked, self.heard = 0, list[str]()
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Note what one value is warned of."""
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            yield
+        self.asked += 1
+        self.heard += [str(each.message) for each in told[:1]]
+
+    def tell(self) -> None:
+        """Warn once."""
+        if self.heard:
+            warnings.warn(
+                f"{len(self.heard)} of {self.asked} values that were looked at: {self.heard[0]}",
+                stacklevel=checks.outside(),
+            )
 
 
 class Goal:
@@ -43,6 +70,8 @@ class Goal:
         self.at, self.method, self.window = at, verbs.resolve(problem, method, verb), window
         self.rough = getattr(self.method, "rougher", lambda: self.method)()
         self.reason, self.error = "", np.nan
+        self.notes = Notes()
+        self.settled: float | None = None  # the time from which on nothing changes
         self.known: dict[tuple[float, ...], tuple[float, float]] = {}  # at full accuracy
         self.bar = notebooks.bar(desc="best", unit="value", delay=3.0, disable=not progress)
 
@@ -57,10 +86,11 @@ class Goal:
         method = self.rough if rough else self.method
         try:
             problem = self.problem.replace(**chosen)
-            if isinstance(time, str):
-                found = verbs.steady_state(problem, method, window=window)
-            else:
-                found = verbs.solve(problem, [time], method)
+            with self.notes.taken():
+                if isinstance(time, str):
+                    found = verbs.steady_state(problem, method, window=window)
+                else:
+                    found = verbs.solve(problem, [time], method)
         except ValueError as error:
             self.reason = str(error)
             return np.inf
@@ -92,7 +122,7 @@ class Goal:
         if self.objective in ("Eg", "F2_test") and isinstance(data, Dataset) and not data.p_test:
             return ", which needs a test set: give `data` one (`X_test`, `y_test`)"
         if self.objective == "Et" and isinstance(data, Teacher):
-            return ", which is sampled if asked for: give `method` Exact(accuracy=1e-3)"
+            return ", which is sampled if asked for: give `method` DMFT() or Exact(accuracy=1e-2)"
         return ""
 
     @property
@@ -136,9 +166,10 @@ def along_one(goal: Goal, name: str, bounds: tuple[float, float]) -> tuple[Array
     i = int(np.argmin(y))
     around = (np.log(x[max(i - 1, 0)]), np.log(x[min(i + 1, x.size - 1)]))
     options: Any = {"xatol": 0.03, "maxiter": CLOSE[1]} if dear else {"xatol": 1e-4}
-    refined = minimize_scalar(
-        lambda u: goal([np.exp(u)]), bounds=around, method="bounded", options=options
-    )
+    with np.errstate(invalid="ignore"):  # inf beside inf, where it diverges
+        refined = minimize_scalar(
+            lambda u: goal([np.exp(u)]), bounds=around, method="bounded", options=options
+        )
     if not dear:
         least = x[i] if y[i] <= refined.fun else float(np.exp(refined.x))
         return np.array([least]), {"x": x, "y": y}
@@ -163,17 +194,30 @@ def _along_time(goal: Goal, bounds: tuple[float, float]) -> tuple[Array, dict[st
     _require_slope(goal, y)
     i = int(np.argmin(y))
     near, far = x[max(i - 1, 0)], x[min(i + 1, POINTS - 1)]
+    if not goal.sampled and (first := _still(y)) is not None:
+        between = np.geomspace(x[max(first - 1, 0)], x[first], POINTS)
+        alike = at(between) <= y[-1] + SETTLED * abs(y[-1])
+        goal.settled = float(between[int(np.argmax(alike))])
+        return np.array([goal.settled]), {"x": x, "y": y}
     if goal.sampled:
         between = np.geomspace(near, far, POINTS)
         return between[[int(np.argmin(at(between)))]], {"x": x, "y": y}
-    refined = minimize_scalar(
-        lambda u: goal([np.exp(u)]),
-        bounds=(np.log(near), np.log(far)),
-        method="bounded",
-        options={"xatol": 1e-4},
-    )
+    with np.errstate(invalid="ignore"):  # the same
+        refined = minimize_scalar(
+            lambda u: goal([np.exp(u)]),
+            bounds=(np.log(near), np.log(far)),
+            method="bounded",
+            options={"xatol": 1e-4},
+        )
     least = x[i] if y[i] <= refined.fun else float(np.exp(refined.x))
     return np.array([least]), {"x": x, "y": y}
+
+
+def _still(y: Array) -> int | None:
+    """Return the place from which on a curve stays at its least value, if it does at its end."""
+    away = np.flatnonzero(~(np.abs(y - y.min()) <= SETTLED * np.abs(y.min())))
+    first = int(away[-1]) + 1 if away.size else 0
+    return first if first < y.size - 1 else None
 
 
 def along_many(goal: Goal, bounds: Mapping[str, tuple[float, float]]) -> Array:

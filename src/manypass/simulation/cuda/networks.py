@@ -264,8 +264,8 @@ class Networks:
     def steady(self, window: float) -> Measured:
         """Measure after `settle`, the weights averaged over the window; and what has `moved`."""
         epoch = settling.epoch(self.problem, self.examples.p, self.method.n)
-        settle = settling.whole(self.method.settle, epoch)
-        seen = [self._look(time) for time in (settling.whole(settle / 2, epoch), settle)]
+        half, settle = settling.waits(self.method.settle, epoch)
+        seen = [self._look(time) for time in (half, settle)]
         total = cuda.to_device(np.zeros(self.J.size, self.real))
         covered = self.advance(settle + window, total)
         now = self._look(settle + window)

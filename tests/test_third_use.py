@@ -1,0 +1,296 @@
+"""What people meet who come back, and what they are then told."""
+
+import gc
+import threading
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import manypass as mp
+from manypass.data import stepping
+
+RANDOM = np.random.default_rng(0)
+PROBLEM = mp.Problem(mp.Teacher(1.2), mp.Adaline(), rate=1.9, decay=0.8)
+X = RANDOM.standard_normal((50, 3))
+Y = X @ [1, 2, 3.0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_data_are_found_while_any_equal_ones_are_in_memory():
+    problem = mp.Problem(mp.Dataset(X, Y), "adaline", rate=0.1)
+    found = mp.solve(problem, [1.0])
+    mp.solve(mp.Problem(mp.Dataset(X, Y), "adaline", rate=0.2), [1.0])  # equal, and dropped
+    gc.collect()
+    assert mp.problem_of(found) == problem
+    assert mp.problem_of(mp.solve(problem, [1.0])).data is problem.data
+    swept = mp.sweep(mp.Grid(problem, rate=[0.1, 0.2], decay=[0.1, 0.2]), workers=1, progress=False)
+    assert len(mp.plot.heatmap(swept, "F2").lines) == 1  # v_c
+
+
+def test_data_that_nobody_has_asked_for_yet_are_found_too():
+    found = mp.solve(mp.Problem(mp.Dataset(X + 1, Y), "adaline", rate=0.1), [1.0])
+    gc.collect()
+    with pytest.raises(ValueError, match="came from memory"):
+        mp.problem_of(found)
+    unnamed, named = mp.Dataset(X + 1, Y), mp.Dataset(X + 1, Y, names=["a", "b", "c"])
+    assert mp.problem_of(found).data is unnamed
+    found = mp.solve(mp.Problem(named, "adaline", rate=0.1), [1.0])
+    assert mp.problem_of(found).data is named
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"test": (X, Y)}, r"`test` = \(array.* takes its test set as `X_test` and `y_test`"),
+        ({"test": 0.25}, r"`test` = 0.25 is for files, read_dataset\(.*`X_test`"),
+        ({"test": "test.csv"}, "`test` = 'test.csv' is for files"),
+        ({"path": 3}, "`path` = 3 is for files, .* has no `path`"),
+        ({"target": Y}, "`target` = array.* takes its targets as `y`"),
+        ({"sep": ";"}, "`sep` = ';' is for files"),
+    ],
+)
+def test_what_is_said_of_files_is_refused_of_arrays(given, told):
+    with pytest.raises(ValueError, match=told):
+        mp.Dataset(X, Y, **given)
+
+
+KINDS = pytest.mark.parametrize("kind", ["nc", "csv", "json"])
+
+
+def kept(result, path):
+    """Return a result after it was saved and opened again."""
+    mp.save(result, path)
+    return mp.load(path)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.array(["a", "b"]),
+        pd.Categorical(["a", "b"]),
+        np.array(["a", "b"], np.dtypes.StringDType()),
+        np.array(["a", "b"], object),
+        pd.array([1, 2]),
+        pd.array([1, None]),
+        np.array([0.5, np.nan], object),
+    ],
+)
+def test_what_pandas_holds_is_opened_again(tmp_path, kind, labels):
+    found = mp.solve(PROBLEM, [1, 2]).assign_coords(mine=("t", labels))
+    again = kept(found, tmp_path / f"x.{kind}")
+    assert again.mine.dtype.kind in "UOif"
+    assert again.identical(found)
+
+
+@KINDS
+def test_results_that_were_joined_under_texts_are_opened_again(tmp_path, kind):
+    runs = [mp.solve(PROBLEM.replace(rate=rate), [1, 2]) for rate in (1.9, 0.5)]
+    found = xr.concat(runs, pd.Index(["fast", "slow"], name="run"), combine_attrs="override")
+    again = kept(found, tmp_path / f"x.{kind}")
+    assert again.identical(found)
+    assert again.sel(run="slow").R.values.tolist() == runs[1].R.values.tolist()
+
+
+@pytest.mark.parametrize("kind", ["nc", "csv"])
+@pytest.mark.parametrize("labels", [["a", np.nan], ["a", 1.5]])
+def test_texts_beside_numbers_are_refused_where_they_would_be_others(tmp_path, kind, labels):
+    found = mp.solve(PROBLEM, [1, 2]).assign_coords(mine=("t", np.array(labels, object)))
+    with pytest.raises(ValueError, match=rf"variable 'mine' .* a \.{kind} file cannot hold"):
+        mp.save(found, tmp_path / f"x.{kind}")
+
+
+@KINDS
+def test_arrays_without_a_name_are_saved(tmp_path, kind):
+    found = mp.solve(PROBLEM, [1, 2])
+    again = kept(found.to_array(), tmp_path / f"x.{kind}")
+    assert again["values"].sel(variable="R").values.tolist() == found.R.values.tolist()
+    alone = found.R.rename(None).assign_attrs(found.attrs)
+    assert kept(alone, tmp_path / f"x.{kind}")["values"].values.tolist() == found.R.values.tolist()
+    with pytest.raises(ValueError, match="`result` is called 't', as one of its coordinates"):
+        mp.save(alone.rename("t"), tmp_path / f"x.{kind}")
+
+
+@pytest.mark.parametrize("kind", ["nc", "csv"])
+def test_attributes_that_would_come_back_as_texts_are_refused(tmp_path, kind):
+    found = mp.solve(PROBLEM, [1, 2])
+    with pytest.raises(ValueError, match=rf"attribute 'mine' that a \.{kind} file cannot hold"):
+        mp.save(found.assign_attrs(mine={"a": 1}), tmp_path / f"x.{kind}")
+    found = found.assign_attrs(mine='{"a": 1}')
+    assert kept(found, tmp_path / f"x.{kind}").identical(found)
+
+
+SWEPT = mp.sweep(
+    mp.Grid(PROBLEM, rate=[0.5, 1.0, 1.5], decay=[0.1, 0.2]), workers=1, progress=False
+)
+
+
+@pytest.mark.parametrize(
+    "result", [SWEPT[["Eg"]] * 2, SWEPT.drop_vars("error"), SWEPT.drop_attrs().drop_vars("error")]
+)
+def test_parts_of_a_sweep_are_drawn(result):
+    assert mp.plot.heatmap(result).get_xlabel() == "$v$"
+    assert len(mp.plot.lines(result).containers) == 2
+
+
+def test_what_is_no_sweep_is_not_drawn():
+    with pytest.raises(ValueError, match="`result` has no points"):
+        mp.plot.lines(SWEPT[["Eg"]].isel(rate=[]))
+    for other in (mp.solve(PROBLEM, [1, 2]), SWEPT.Eg, mp.steady_state(PROBLEM)):
+        with pytest.raises(ValueError, match=r"must be a dataset from sweep\(\)"):
+            mp.plot.lines(other)
+
+
+def test_an_axis_that_was_left_out_takes_the_other_field():
+    ax = mp.plot.heatmap(SWEPT, x="decay")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (r"$\lambda$", "$v$")
+    ax = mp.plot.heatmap(SWEPT, y="rate")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (r"$\lambda$", "$v$")
+    ax = mp.plot.lines(SWEPT, by="rate")
+    assert (ax.get_xlabel(), len(ax.containers)) == (r"$\lambda$", 3)
+    for draw, names in ((mp.plot.heatmap, "x y"), (mp.plot.lines, "x by")):
+        one, other = names.split()
+        with pytest.raises(ValueError, match=f"`{one}` and `{other}` must be .*'rate' twice"):
+            draw(SWEPT, **{one: "rate", other: "rate"})
+        with pytest.raises(ValueError, match=f"^`{other}` must be among rate, decay, got 'time'"):
+            draw(SWEPT, **{other: "time"})
+    with pytest.raises(ValueError, match="`by` must be left out"):
+        mp.plot.lines(SWEPT.isel(rate=0), by="decay")
+
+
+@pytest.mark.parametrize("t", [np.nan, [0.0, np.nan], float("nan")])
+def test_no_schedule_is_asked_at_no_time(t):
+    for made in (mp.schedules.Exponential(1, 1), mp.schedules.Steps([(0, 1.0), (2, 0.5)])):
+        with pytest.raises(ValueError, match="`t` must be from 0 on, got nan"):
+            made(t)
+
+
+COMMITTEE = mp.Problem(
+    mp.Teacher(np.inf, "regression", hidden=2),
+    mp.Committee(2),
+    rate=0.5,
+    start=mp.Start(R=[[0.12, 0.02], [0, 0.1]], Q=[[0.25, 0], [0, 0.25]]),
+)
+
+
+def test_committees_start_where_a_chosen_time_was():
+    found = mp.solve(COMMITTEE, [1, 2])
+    assert mp.Start.of(found.sel(t=1)) == mp.Start.of(found.isel(t=[0]))
+    assert mp.Start.of(found.sel(t=2)) == mp.Start.of(found)
+
+
+def test_examples_that_are_learned_to_the_last_digit_take_no_more_steps(monkeypatch):
+    looks, look = [], stepping._difference
+
+    def counted(*states):
+        looks.append(look(*states))
+        return looks[-1]
+
+    monkeypatch.setattr(stepping, "_difference", counted)
+    found = mp.solve(mp.Problem(mp.Dataset(X, Y), "adaline", rate=0.1), [100, 300, 1e5, 1e9])
+    assert len(looks) < 1000  # 3 for each further unit of time before
+    assert found.F2.values[0] == pytest.approx(8.3723766e-06, rel=1e-4)
+    assert found.F2.values[1] == pytest.approx(1.757054e-17, rel=1e-4)
+    assert (found.F2.values >= 0).all()
+    assert found.F2.values[2:].max() < 1e-24
+    assert found.Q.values[-1] == pytest.approx(14.0)
+
+
+def test_steps_that_turn_the_weights_of_few_columns_round_are_simulated():
+    noisy = mp.Dataset(X, Y + RANDOM.standard_normal(50))
+    problem = mp.Problem(noisy, "adaline", rate=0.5, decay=7.0)  # rate·decay > N = 3
+    theory = mp.solve(problem, [1, 2])
+    found = mp.solve(problem, [1, 2], mp.Simulation(samples=1000))
+    assert (abs(found.F2 - theory.F2) < 4 * found.F2_se).all()
+    assert (found.F2_se < 0.02 * found.F2).all()
+    assert np.isfinite(mp.solve(problem.replace(sequence="reshuffled"), [1]).F2).all()
+    advice = mp.advise(problem.replace(rate=100.0, decay=0.1), 2)
+    assert advice.F2_test.sel(advice="start") > 1e9
+    assert advice.F2_test_shuffled.sel(advice="all") < 3
+    with pytest.raises(ValueError, match=r"`rate`·`decay` must stay below the N = 3 of `data`, go"):
+        mp.solve(problem.replace(rate=1, decay=lambda t: 1 + t), [9], "simulation")
+
+
+def test_the_best_time_of_a_curve_that_settles_is_the_earliest():
+    with pytest.warns(UserWarning, match="Eg no longer falls after about t = 6"):
+        found = mp.best(PROBLEM, over="time", progress=False)
+    assert found.best_time == pytest.approx(6.2, rel=0.1)  # 866 before, for rounding
+    assert found.best_Eg == pytest.approx(mp.steady_state(PROBLEM).Eg.item(), rel=2e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = mp.best(PROBLEM.replace(rate=1.0, decay=0.0), over="time", progress=False)
+    assert found.best_time == pytest.approx(5.006, rel=1e-3)  # a minimum, and it rises again
+
+
+@pytest.mark.parametrize("over", ["decay", "schedule"])
+def test_what_should_be_large_is_no_objective(over):
+    with pytest.raises(ValueError, match=r"`objective` = 'R', .* should be large.*: take 'Eg'"):
+        mp.best(PROBLEM, over=over, objective="R", at=3.0)
+
+
+def test_a_plateau_that_ended_before_one_looked_is_not_known():
+    with pytest.warns(UserWarning, match=r"`alpha` = inf ended before .* `times`, 60, when is not"):
+        found = mp.specialization(COMMITTEE, [60, 80])
+    assert np.isnan(found.time.item())
+    assert np.isnan(found.time_se.item())
+    different = COMMITTEE.replace(start=mp.Start(R=[[0.4, 0], [0, 0.4]], Q=[[0.25, 0], [0, 0.25]]))
+    assert mp.specialization(different, [0, 60]).time.item() == 0.0
+
+
+def test_networks_that_have_all_diverged_are_no_steady_state():
+    problem = mp.Problem(mp.Teacher(1.0), mp.Adatron(), rate=50.0, decay=0.3)
+    with pytest.raises(mp.NotSettledError, match=r"`rate` = 50 is too large, .* all 4 net") as told:
+        mp.steady_state(problem, mp.Simulation(n=40, samples=4))
+    assert told.value.result.diverged == 4
+
+
+@pytest.mark.parametrize("force", [lambda x, y: np.log(x * y), lambda x, y: np.log(-x * y)])
+def test_forces_that_are_infinite_where_learning_begins_are_refused(force):
+    with pytest.raises(
+        ValueError, match=r"its force is -inf at x = 0, target = -1, where learning"
+    ):
+        mp.solve(PROBLEM.replace(rule=mp.Rule(force)), [1.0], mp.Simulation(n=20, samples=2))
+
+
+def test_batches_that_are_never_complete_are_told():
+    method = mp.Simulation(n=60, samples=2, settle=2.0)
+    problem = PROBLEM.replace(batch_size=1000)
+    said = r"no batch is learned by t = 2: `batch_size` = 1000 takes t = 16\.67 at N = 60; take"
+    with pytest.warns(UserWarning, match=said):
+        mp.solve(problem, [1.0, 2.0], method)
+    with pytest.raises(ValueError, match=r"`settle` = 2 waits for no step, 16.6667 each"):
+        mp.steady_state(problem, method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mp.solve(problem, [0.0], method)
+        mp.solve(problem, [0.0, 17.0], method)
+
+
+@pytest.mark.parametrize("sequence", ["reshuffled", "fixed"])
+def test_steady_states_of_long_epochs_are_told_where_they_have_not_settled(sequence):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 4))  # an epoch is 30 long, `settle` 20
+    y = X @ [2, -1, 0, 0] + 0.3 * rng.standard_normal(120)
+    problem = mp.Problem(mp.Dataset(X, y), "adaline", rate=0.02, sequence=sequence)
+    with pytest.warns(UserWarning, match=r"`settle` = 20 is too short .* from t = 30 to 60, by"):
+        mp.steady_state(problem, mp.Simulation(samples=4))
+
+
+def test_examples_that_are_learned_often_are_sampled_by_other_threads(monkeypatch):
+    """Compiled code in the main thread answers Ctrl-C by a SystemError; and few are quick."""
+    from manypass.cavity import sampling
+
+    seen, gaussian = [], sampling.gaussian
+
+    def watched(*given):
+        seen.append((threading.current_thread() is threading.main_thread(), given[3].y.size))
+        return gaussian(*given)
+
+    monkeypatch.setattr(sampling, "gaussian", watched)
+    problem = mp.Problem(mp.Teacher(alpha=0.1), mp.Adaline(), rate=0.2, decay=0.1)
+    mp.steady_state(problem, mp.Exact(accuracy=0.02))
+    assert not any(main for main, _ in seen)
+    assert min(count for _, count in seen) < sampling.FEW

@@ -94,13 +94,28 @@ def test_a_bias_that_is_seen_is_taken_out_and_one_that_is_not_stays_in_the_error
         values = {name: truth + bias + noise for name in ("Q", "R")}
         moved = {name: np.full(5, 1e-4) for name in values}
         seen = {"Q": bias + rng.normal(0, 0.01, 5), "R": rng.normal(0, 0.01, 5)}
-        samples.append((values, moved, seen))
+        samples.append((values, moved, seen, 0.0))
     found = summary(samples, {}, {})
     z = (found["Q"] - truth) / found["Q_se"]
     assert np.abs(z).max() < 2
     assert found["Q_se"].max() < 0.7 * bias
     assert np.abs(found["R"] - truth - bias).max() < 0.015  # chance is no bias
     assert found["budget"]["population"] > 0.001
+
+
+def test_a_bias_that_grows_with_the_cells_of_a_grid_is_no_error_of_the_step():
+    """The finer grid has 1.8 times the cells, and the bias: both grids are right but for it."""
+    rng, truth, bias, more = np.random.default_rng(0), np.linspace(1.0, 2.0, 5), -0.05, 0.8
+    samples = []
+    for _ in range(8):
+        noise, seen = rng.normal(0, 0.005, (2, 5))
+        fine, rough = truth + (1 + more) * bias + noise, truth + bias + noise
+        far = fine + (fine - rough) / 3
+        own = {name: bias + 0.2 * seen for name in ("Q", "R")}
+        samples.append((dict.fromkeys(own, far), dict.fromkeys(own, far - fine), own, more))
+    found = summary(samples, {}, {})
+    assert np.abs(found["Q"] - truth).max() < 0.006
+    assert found["budget"]["step"] < 0.001  # of (1 + more) bias/3 as a step it would be 0.01
 
 
 @pytest.mark.parametrize("mode", ["online", "batch"])
@@ -517,10 +532,10 @@ def test_what_diverges_when_all_is_learned_is_told(monkeypatch, left, told, recw
     from manypass.cavity import accuracy, dmft
 
     def lost(*a):
-        far, moved, bias = dmft.sample(*a)
+        far, *rest = dmft.sample(*a)
         late = a[3].t > 1
         far["Q"] = np.where(late, np.inf, far["Q"])
-        return far | ({"faded": left} if late.any() else {}), moved, bias
+        return far | ({"faded": left} if late.any() else {}), *rest
 
     monkeypatch.setattr(accuracy, "sample", lost)
     problem = mp.Problem(mp.Teacher(alpha=1.0), mp.Adatron(), rate=1.0, decay=0.1)

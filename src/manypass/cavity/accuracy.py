@@ -87,7 +87,8 @@ def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
 
     Scatter is ∝ 1/√samples, bias ∝ 1/samples; shares of the error leave room for each other. Small
     populations may be lost, as a whole or in halves: errors so large say nothing of how large they
-    will be, nor what is the step's part in them. Errors of so few are errors themselves: to take
+    will be, nor what is the step's part in them, and chance has its part in what looks like the
+    step's. Errors of so few are errors themselves: to take
     too many examples costs more than to look once again.
 
     Examples
@@ -102,7 +103,7 @@ def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
     more = 1.1 * (sampling / 2 + math.sqrt(sampling**2 / 4 + bias))
     chance = math.hypot(errors["sampling"], errors["population"])
     if math.hypot(chance, errors["step"]) < LOST:
-        most, finest = 2.5, 27.0
+        most, finest = 2.5, 27.0 if errors["step"] > chance / 2 else 1.0
     else:
         most, finest = 5.0, 4.0 if errors["step"] > 6 * chance else 1.0
     return min(max(more, 1.0), most), min(max(errors["step"] / (0.5 * rtol), 1.0), finest)

@@ -27,13 +27,15 @@ TWO_TIME, POSITIVE = ("C", "G"), ("Q", "F2", "Et")
 BIAS_LEFT = 0.25  # of a bias that was taken out: halves have twice of it but for higher orders
 
 
-def sample(
-    problem: Problem, rule: Any, size: int, plan: Plan, rng: Any
-) -> tuple[Measured, Measured, Measured]:
+Sample = tuple[Measured, Measured, Measured, float]
+
+
+def sample(problem: Problem, rule: Any, size: int, plan: Plan, rng: Any) -> Sample:
     """Read one population, extrapolated in the step; how far that moves it; and its bias.
 
     The bias is that of a population of this size, in which every example meets its own part of
-    ⟨F z⟩: halves of it, which have twice the bias, minus the whole, on the coarser grid.
+    ⟨F z⟩: halves of it, which have twice the bias, minus the whole, on the coarser grid. It grows
+    with the cells of the past: the last number is what the finer grid has more of them, relatively.
     """
     runs = lead(problem, rule, size, plan, rng, split=True)
     found = [run.at(plan.t, plan.clock.w) for run in runs]
@@ -46,11 +48,11 @@ def sample(
     bias = {n: _difference(np.mean([p[n] for p in parts], axis=0), rough[n]) for n in rough}
     if np.isinf(far["Q"]).any():  # how much of ⟨F²⟩ was left before it has diverged
         far["faded"] = min(c[2] / max(r.curves[0][2], 1e-300) for r in runs for c in r.curves)
-    return far, moved, bias
+    return far, moved, bias, runs[0].past.count / max(runs[1].past.count, 1) - 1
 
 
 def summary(
-    samples: Iterable[tuple[Measured, Measured, Measured]],
+    samples: Iterable[Sample],
     least: dict[str, float],
     floors: dict[str, float],
     overfit: float = 0.0,
@@ -59,7 +61,8 @@ def summary(
 ) -> Measured:
     """Means with `_se`, and the largest share of each error in it.
 
-    A bias is taken out as far as it is more than chance. The standard error is the root of the sum
+    A bias is taken out as far as it is more than chance, of every grid its own: what they differ by
+    in it is no error of the step. The standard error is the root of the sum
     of squares of three: scatter over populations, what is left of the step error, and of the
     population's bias. Shares are relative to the largest value of a curve, or to what is given as
     the `least` that matters; `floors` are what a sampling error cannot be below, `overfit` cells
@@ -67,7 +70,7 @@ def summary(
     `even` what examples drawn evenly have in common, relatively.
     """
     average, steps, biases = Average(), Average(), Average()
-    for values, moved, bias in samples:
+    for values, moved, bias, more in samples:
         average.add(values)
         steps.add(moved)
         biases.add(bias)
@@ -77,6 +80,8 @@ def summary(
     known = {name: _resolved(bias[name], chance[name]) for name in names}
     known |= {name: 0.0 * bias[name] for name in TWO_TIME if name in names}
     for name in names:
+        step[name] = step[name] - more / 3 * known[name] * bias[name]
+        bias[name], chance[name] = ((1 + 4 / 3 * more) * b[name] for b in (bias, chance))
         out[name] = out[name] - known[name] * bias[name]
         if name in POSITIVE and out[name].ndim == 1:  # where hardly anything is learned yet
             out[name] = np.maximum(out[name], 0.0)

@@ -70,7 +70,8 @@ def summary(
     `even` what examples drawn evenly have in common, relatively.
     """
     average, steps, biases = Average(), Average(), Average()
-    for values, moved, bias, more in samples:
+    more = 0.0
+    for values, moved, bias, more in samples:  # noqa: B007 (of all of them the same)
         average.add(values)
         steps.add(moved)
         biases.add(bias)

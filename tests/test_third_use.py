@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import xarray as xr
 
 import manypass as mp
@@ -294,3 +295,56 @@ def test_examples_that_are_learned_often_are_sampled_by_other_threads(monkeypatc
     mp.steady_state(problem, mp.Exact(accuracy=0.02))
     assert not any(main for main, _ in seen)
     assert min(count for _, count in seen) < sampling.FEW
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_a_law_of_inputs_has_no_unit(scale):
+    law = mp.inputs_of(X * scale, Y / scale)
+    usual = mp.inputs_of(X, Y)
+    np.testing.assert_allclose(law.mu, usual.mu, rtol=1e-12)
+    np.testing.assert_allclose(law.power, usual.power, rtol=1e-10)
+    sparse = mp.inputs_of(sp.csr_array(X * scale), Y)
+    np.testing.assert_allclose(sparse.mu, usual.mu, rtol=1e-12)
+    assert np.mean(law.mu) == pytest.approx(1) == np.sum(law.power)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("X", "y", "said"),
+    [
+        (X * 1e200, Y, "`X` must be numbers up to 1e.50 in size, but column 0 is"),
+        (X * 1e-200, Y, "`X` is not above 1e-50 everywhere: there is no law to find"),
+        (X, 0 * Y, "`y` is zero everywhere"),
+        (
+            np.where(np.arange(150).reshape(50, 3) == 7, np.nan, X),
+            Y,
+            "column 1 is missing in row 2",
+        ),
+        (X, np.where(np.arange(50) == 4, np.nan, Y), r"`y` .* is missing \(nan\) in row 4"),
+        (X, Y[1:], "`y` must have one entry for each row of `X`: 49 entries, 50 rows"),
+    ],
+)
+def test_what_has_no_law_is_told_where(X, y, said):
+    with pytest.raises(ValueError, match=said):
+        mp.inputs_of(X, y)
+
+
+def test_a_bare_test_table_has_no_named_target():
+    frame = pd.DataFrame(X, columns=["a", "b", "y"])
+    with pytest.raises(ValueError, match=r"column of `X_test`, got 'y': only a frame has named"):
+        mp.Dataset(frame, "y", X[:, :2], Y)
+    with pytest.raises(ValueError, match="`y_test` is given, but `y` = 'y' is a column of"):
+        mp.Dataset(frame, "y", frame, Y)
+
+
+@pytest.mark.parametrize("given", [{"momentum": 0.5}, {"batch_size": 3}])
+def test_a_refused_schedule_is_the_one_that_was_given(given):
+    problem = PROBLEM.replace(rate="cosine:1:0.1:3", sequence="fixed", **given)
+    with pytest.raises(ValueError, match=r"schedule `rate` = cosine:1:0\.1:3 with"):
+        mp.solve(problem, [1.0], mp.Exact())
+
+
+def test_a_result_about_a_teacher_has_no_data():
+    found = mp.solve(PROBLEM, [1.0])
+    with pytest.raises(ValueError, match="`data`: this result is about a Teacher, not about data"):
+        mp.problem_of(found, mp.Dataset(X, Y))

@@ -15,6 +15,7 @@ import numpy as np
 
 from manypass import checks
 from manypass.checks import Array
+from manypass.data import columns, preparing
 from manypass.data.tidying import aligned
 from manypass.spectrum import gauss_legendre
 
@@ -273,7 +274,8 @@ def read(value: Any) -> Inputs:
 def inputs_of(X: Any, y: Any) -> Eigenvalues:
     """Estimate the law of a user's inputs: eigenvalues of XᵀX/p, and the power of a linear teacher.
 
-    The teacher is the least-squares solution w, with P_k = μ_k (v_k·w)². With fewer examples than
+    The teacher is the least-squares solution w, with P_k = μ_k (v_k·w)²; neither has a unit: the
+    mean of the μ_k is 1, and the sum of the P_k. With fewer examples than
     some ten per column both are distorted: eigenvalues are spread, and w fits the noise. With fewer
     examples than columns, p < N, a warning says that they are the sample's, not the population's.
     If X and y both have an index (pandas), it says which belong together.
@@ -287,23 +289,28 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     >>> law.mu.round(1).tolist(), law.P.round(2).tolist()
     ([0.2, 1.8], [1.0, 0.0])
     """
-    X, y = checks.reals("X", X), checks.reals("y", aligned("X", X, "y", y))
-    if X.ndim != 2 or y.shape != X.shape[:1] or not (np.isfinite(X).all() and np.isfinite(y).all()):
-        raise ValueError(f"`X` must be p × N finite numbers and `y` p, got {X.shape}, {y.shape}")
-    if not X.any() or not y.any():
-        raise ValueError(f"`{'y' if X.any() else 'X'}` is zero everywhere: there is no law to find")
-    if len(X) < X.shape[1]:
+    y = columns.targets("y", checks.array("y", aligned("X", X, "y", y)), None)
+    X, _ = columns.inputs("X", X, None)
+    preparing.same_length("X", X, "y", y)
+    for name, largest in (("X", abs(X).max()), ("y", abs(y).max())):
+        if largest < columns.SMALLEST:
+            least = f"not above {columns.SMALLEST:g}" if largest else "zero"
+            raise ValueError(f"`{name}` is {least} everywhere: there is no law to find")
+    p, N = X.shape
+    if p < N:
         warnings.warn(
-            f"`X` has {len(X)} examples of {X.shape[1]} columns: these are eigenvalues of the "
-            f"sample, at most {len(X)}, not of the population, and the teacher fits every example; "
+            f"`X` has {p} examples of {N} columns: these are eigenvalues of the "
+            f"sample, at most {p}, not of the population, and the teacher fits every example; "
             f"give more examples than columns",
             stacklevel=2,
         )
-    mu, V = np.linalg.eigh(X.T @ X / len(X))
+    covariance = X.T @ X / p
+    mu, V = np.linalg.eigh(covariance.toarray() if columns.is_sparse(X) else covariance)
     kept = mu > 1e-12 * mu[-1]
     mu, V = mu[kept], V[:, kept]
-    w = V.T @ (X.T @ y / len(X)) / mu
-    return Eigenvalues(mu.tolist(), (mu * w**2).tolist())
+    w = V.T @ (X.T @ y / p) / mu
+    power = mu * w**2
+    return Eigenvalues((mu / mu.mean()).tolist(), (power / power.sum()).tolist())
 
 
 def _numbers(words: list[str]) -> dict[str, Any]:

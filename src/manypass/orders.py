@@ -155,7 +155,7 @@ def instead(problem: Problem, method: str, answer: str = "") -> str:
 
 def _not_served(problem: Problem, who: str) -> str | None:
     """Name what of the problem `who` does not serve, with what is served."""
-    served = _served(problem, who)
+    served, moves = _served(problem, who), schedule(problem)  # as it was given
     problem = problem if served.sizes else equivalent(problem)
     share, order = problem.batch_share, problem.sequence
     if problem.layered and order not in served.layers:
@@ -170,7 +170,7 @@ def _not_served(problem: Problem, who: str) -> str | None:
     moving = served.moving_batches if share else served.moving
     started = served.started_batches if share else served.started
     for asked, known, text in (
-        (problem.scheduled, moving, schedule(problem)),
+        (problem.scheduled, moving, moves),
         (problem.start is not None, started, f"`start` = {problem.start}"),
     ):
         if asked and order not in known:

@@ -173,6 +173,10 @@ def problem_of(
     if data is not None:
         if not isinstance(data, Dataset):
             raise ValueError(f"`data` must be a Dataset, got {checks.shown(data)}")
+        if "hash" not in entry["data"]:
+            raise ValueError(
+                f"`data`: this result is about a Teacher, not about data, got {data!r}"
+            )
         entry["data"] = matching(data, entry["data"])
     elif "path" in entry["data"]:
         entry["data"] |= _found(entry["data"], result.encoding.get("source"))

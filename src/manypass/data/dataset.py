@@ -180,7 +180,7 @@ class Dataset:
     def _take_column(self, name: str) -> None:
         """Split the column of targets off the frames."""
         tables: dict[str, Any] = {"X": self.X, "X_test": self.X_test}
-        if self.X_test is not None and self.y_test is not None:
+        if columns.is_frame(self.X_test) and self.y_test is not None:
             raise ValueError(f"`y_test` is given, but `y` = {name!r} is a column of `X_test`")
         for argument, table in tables.items():
             if table is None:

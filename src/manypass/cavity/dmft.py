@@ -14,7 +14,7 @@ from manypass.checks import Array
 from manypass.ensemble import Average, Measured
 from manypass.problem import Problem
 
-STUDENT = 1.2  # the error of an error from eight: two of them still hold 95 %
+STUDENT = 1.6  # over n ≥ 8: how much more errors from n must be for two of them to hold 95 %
 ROUNDING = 1e-7  # of single precision
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
 STEP_LEFT = 1.25
@@ -76,8 +76,9 @@ def summary(
         steps.add(moved)
         biases.add(bias)
     out, step, bias = average.results(), steps.results(), biases.results()
+    student = 1 + STUDENT / max(average.count, 8)
     names = [name for name in step if not name.endswith("_se")]
-    chance = {name: STUDENT * bias[f"{name}_se"] for name in names}
+    chance = {name: student * bias[f"{name}_se"] for name in names}
     known = {name: _resolved(bias[name], chance[name]) for name in names}
     known |= {name: 0.0 * bias[name] for name in TWO_TIME if name in names}
     for name in names:
@@ -104,7 +105,7 @@ def summary(
         if name in TWO_TIME:  # so many pairs are never all seen: a bias stays, as large as it looks
             chances = bias[name] ** 2 + chance[name] ** 2
         parts = {
-            "sampling": STUDENT * out[f"{name}_se"]
+            "sampling": student * out[f"{name}_se"]
             + floors.get(name, ROUNDING * size * (name not in exact))
             + even * np.abs(np.where(np.isfinite(out[name]), out[name], 0.0)),
             "step": STEP_LEFT * left * (1 + FAR * left / size) + nodes * size,

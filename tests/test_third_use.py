@@ -348,3 +348,11 @@ def test_a_result_about_a_teacher_has_no_data():
     found = mp.solve(PROBLEM, [1.0])
     with pytest.raises(ValueError, match="`data`: this result is about a Teacher, not about data"):
         mp.problem_of(found, mp.Dataset(X, Y))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_complex_force_is_told_without_warnings_of_numpy():
+    problem = PROBLEM.replace(rule=mp.Rule(lambda x, y: np.sqrt(x - y + 0j)))
+    for method in (mp.Simulation(n=20, samples=2), mp.DMFT()):
+        with pytest.raises(ValueError, match="must return a real number"):
+            mp.solve(problem, [1.0], method)

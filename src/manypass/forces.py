@@ -168,6 +168,11 @@ def _numbers(name: str, value: Any) -> Any:
     return given
 
 
+def _value(function: Function, x: float, target: float, *values: float) -> float:
+    """Return one real number: numpy would make one of a complex number, with a warning."""
+    return float(returned("force", function, x, target, *values))
+
+
 def unready(force: Function, values: tuple[float, ...]) -> str | None:
     """Say that a force is not finite at x = 0, where learning from J = 0 begins, or None.
 
@@ -181,7 +186,7 @@ def unready(force: Function, values: tuple[float, ...]) -> str | None:
     def at(x: float, target: float) -> tuple[float, str]:
         try:
             with np.errstate(all="ignore"):
-                found = float(plain(np.float64(x), np.float64(target), *values))
+                found = _value(plain, np.float64(x), np.float64(target), *values)
             return found, f"is {found}"
         except Exception as error:
             return math.nan, f"fails ({error})"
@@ -208,7 +213,7 @@ def stuck(force: Function, values: tuple[float, ...]) -> str | None:
 
     def F(x: float, y: float) -> float:
         with np.errstate(all="ignore"):
-            return float(plain(np.float64(x), np.float64(y), *values))
+            return _value(plain, np.float64(x), np.float64(y), *values)
 
     targets = (-1.0, -0.37, 0.37, 1.0)
     try:
@@ -296,17 +301,17 @@ def check_slope(force: Function, slope: Function, values: tuple[float, ...]) -> 
     F, dF = (getattr(f, "py_func", f) for f in (force, slope))
 
     def rise(x: float, y: float, h: float) -> float:
-        return (float(F(x + h, y, *values)) - float(F(x - h, y, *values))) / (2 * h)
+        return (_value(F, x + h, y, *values) - _value(F, x - h, y, *values)) / (2 * h)
 
     for x, y in PLACES:
         with np.errstate(all="ignore"):
             try:
-                size = abs(float(F(x, y, *values)))
+                size = abs(_value(F, x, y, *values))
                 found, finer = rise(x, y, 4 * STEP), rise(x, y, STEP)
             except Exception:  # a force that fails is told where it is used
                 return
             try:
-                given = float(dF(x, y, *values))
+                given = _value(dF, x, y, *values)
             except Exception as error:
                 what = f"{type(error).__name__}: {error}"
                 raise ValueError(f"`slope` fails at x = {x}, target = {y}: {what}") from None
@@ -346,7 +351,7 @@ def check_repeatable(name: str, function: Function, values: tuple[float, ...]) -
     with np.errstate(all="ignore"):
         for place in PLACES:
             try:
-                one, two = (float(plain(*place, *values)) for _ in range(2))
+                one, two = (_value(plain, *place, *values) for _ in range(2))
             except Exception:  # a function that fails is told where it is used
                 break
             drawn = drawn or not (one == two or (one != one and two != two))

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import xarray as xr
 
 import manypass as mp
+from manypass import cli
 from manypass.data import stepping
 
 RANDOM = np.random.default_rng(0)
@@ -356,3 +357,119 @@ def test_a_complex_force_is_told_without_warnings_of_numpy():
     for method in (mp.Simulation(n=20, samples=2), mp.DMFT()):
         with pytest.raises(ValueError, match="must return a real number"):
             mp.solve(problem, [1.0], method)
+
+
+FAILING = {
+    "of a name": (lambda x, y: y - nowhere, "NameError: name 'nowhere'"),  # noqa: F821
+    "of a call": (lambda x, y: y * np.heaviside(0.3 - x * y), "TypeError: heaviside"),
+    "of zero": (lambda x, y: y / 0, "ZeroDivisionError"),
+}
+VERBS = {
+    "dmft": lambda p: mp.solve(p, [1.0], mp.DMFT()),
+    "simulation": lambda p: mp.solve(p, [1.0], mp.Simulation(n=20, samples=2)),
+    "one pass": lambda p: mp.solve(p.replace(data=mp.Teacher(np.inf)), [1.0]),
+    "steady": mp.steady_state,
+    "critical": mp.critical_rate,
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("kind", FAILING)
+def test_forces_that_fail_are_told_by_every_verb(kind, verb):
+    force, why = FAILING[kind]
+    problem = mp.Problem(mp.Teacher(1.2), mp.Rule(force), rate=0.5, decay=0.1)
+    told = rf"`force` of Rule\(.* fails at x = 0.25, target = 1.0: {why}"
+    with pytest.raises(ValueError, match=told):
+        VERBS[verb](problem)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("verb", VERBS)
+def test_forces_that_are_no_number_somewhere_are_told_by_every_verb(verb):
+    problem = mp.Problem(mp.Teacher(1.2), mp.Rule(lambda x, y: y - np.sqrt(x)), rate=0.5, decay=0.1)
+    told = {
+        "simulation": "`force` returned NaN on an example",
+        "critical": r"no critical rate is known .* not finite at x = -5.999",
+    }
+    rest = r"not finite at x = -5.999.* use method Simulation.*, as long as no activation comes"
+    with pytest.raises(ValueError, match=told.get(verb, rest)):
+        VERBS[verb](problem)
+
+
+def test_forces_without_numbers_are_told():
+    problem = mp.Problem(mp.Teacher(np.inf), mp.Rule(lambda x, y: np.nan), rate=0.5)
+    with pytest.raises(ValueError, match=r"is nan at x = 0.25, target = 1.0"):
+        mp.solve(problem, [0.5])
+
+
+def test_forces_that_single_precision_loses_are_refused():
+    rule = mp.Rule(lambda x, y, s: s * (y - x), s=1e-30)
+    problem = mp.Problem(mp.Teacher(1.2), rule, rate=0.5)
+    with pytest.raises(ValueError, match=r"its force is 7e-30 at most: give .* `rate`; use method"):
+        mp.solve(problem, [0.5], mp.DMFT())
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_pass_of_huge_forces_diverges_in_silence():
+    problem = mp.Problem(mp.Teacher(np.inf), mp.Rule(lambda x, y: 1e200 * (y - x)), rate=0.5)
+    assert np.isinf(mp.solve(problem, [0.5, 1.0]).Q).all()
+
+
+@pytest.mark.parametrize("force", [lambda x, y: (y - x) ** 3, lambda x, y: y - np.sinh(x)])
+def test_forces_that_grow_faster_than_x_are_told(force):
+    problem = mp.Problem(mp.Teacher(1.2), mp.Rule(force), rate=0.1, decay=0.1)
+    with pytest.warns(UserWarning, match=r"grows faster than x.* method Simulation\(n="):
+        mp.solve(problem, [0.1], mp.DMFT(samples=8000))
+    with pytest.raises(ValueError, match=r"its force grows faster than x"):
+        mp.critical_rate(problem)
+    one_pass = problem.replace(data=mp.Teacher(np.inf))
+    with warnings.catch_warnings():  # of fresh examples averages are what they are
+        warnings.simplefilter("error")
+        mp.solve(one_pass, [0.1])
+        mp.solve(problem.replace(rule=mp.Huber(1.0)), [0.1], mp.DMFT(samples=8000))
+
+
+def test_a_rule_that_is_steep_but_linear_is_not_called_faster_than_x():
+    rule = mp.Rule(lambda x, y: 2e3 * (y - x) * (x * y < 1))
+    found = mp.critical_rate(mp.Problem(mp.Teacher(1.0), rule, rate=1e-3, decay=200.0))
+    plain = mp.Rule(lambda x, y: (y - x) * (x * y < 1))
+    same = mp.critical_rate(mp.Problem(mp.Teacher(1.0), plain, rate=1.0, decay=0.1))
+    assert 2e3 * found == pytest.approx(same, rel=0.02)
+
+
+@pytest.mark.parametrize("heat", [0.0, 0.1])
+@pytest.mark.parametrize("batch", [0.0, 0.25])
+def test_windows_of_a_fixed_order_may_be_as_long_as_any(heat, batch):
+    problem = mp.Problem(
+        mp.Teacher(1.2),
+        mp.Adaline(),
+        rate=0.5,
+        decay=0.1,
+        sequence="fixed",
+        temperature=heat,
+        batch_share=batch,
+    )
+    short, long, longest = (mp.steady_state(problem, window=w) for w in (6e3, 1.2e4, 1.2e11))
+    limit = float(longest.Q)
+    still = mp.steady_state(problem.replace(temperature=0.0), window=1.2)  # once around the cycle
+    assert limit == pytest.approx(float(still.Q), rel=1e-6)
+    # What noise adds falls as one over the window
+    assert float(short.Q) - limit == pytest.approx(2 * (float(long.Q) - limit), rel=2e-3, abs=1e-9)
+
+
+def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    frame = pd.DataFrame(X).assign(y=Y)
+    frame.to_csv(tmp_path / "z.csv", index=False)
+    data = mp.read_dataset("~/z.csv", "y")
+    found = mp.solve(mp.Problem(data, "adaline", rate=0.1), [1.0])
+    mp.save(found, "~/found.nc")
+    assert (tmp_path / "found.nc").exists()
+    assert mp.load("~/found.nc").identical(found)
+    assert mp.problem_of(mp.load("~/found.nc")).data.p == 50
+    (tmp_path / "p.toml").write_text(
+        'rule = "adaline"\nrate = 0.1\n[data]\npath = "~/z.csv"\ntarget = "y"\n'
+    )
+    assert cli.main(["solve", "~/p.toml", "--t", "1", "--out=~/again.nc"]) == 0
+    assert np.array_equal(mp.load("~/again.nc").F2, found.F2)

@@ -22,7 +22,7 @@ def write(path: str | os.PathLike[str], content: bytes | str) -> None:
 
     Everything is in memory by then, so that a full disk meets no library that is half done.
     """
-    target = Path(path)
+    target = home(path)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -37,6 +37,11 @@ def write(path: str | os.PathLike[str], content: bytes | str) -> None:
     finally:
         with contextlib.suppress(OSError):  # a name that cannot be
             partial.unlink(missing_ok=True)
+
+
+def home(path: str | os.PathLike[str]) -> Path:
+    """Return a path with its ~ spelt out, as the shell and pandas do."""
+    return Path(os.path.expanduser(path))
 
 
 def suffix(path: Any, allowed: Sequence[str]) -> str:
@@ -57,7 +62,7 @@ def folder(argument: str, path: Any) -> Path:
 
     if not isinstance(path, str | os.PathLike) or "\0" in str(path) or not str(path).strip():
         raise ValueError(f"`{argument}` must be the name of a folder, got {checks.shown(path)}")
-    made, name = Path(path), checks.shown(str(path), 300)
+    made, name = home(path), checks.shown(str(path), 300)
     try:
         if made.is_file():
             raise ValueError(f"`{argument}` must be a folder, got the file {name}")
@@ -104,7 +109,7 @@ def toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not str(path).strip():
         raise ValueError(f"the name of the TOML file is empty, got {str(path)!r}")
     try:
-        entries = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        entries = tomllib.loads(home(path).read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a TOML file: {error}") from None
     except FileNotFoundError:
@@ -115,7 +120,7 @@ def toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     if isinstance(data, dict):
         for name in ("path", "test"):
             if isinstance(data.get(name), str) and data[name]:
-                data[name] = str(Path(path).parent / data[name])
+                data[name] = str(home(path).parent / home(data[name]))
     return entries
 
 

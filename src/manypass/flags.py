@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from manypass.files import toml
+from manypass.files import home, toml
 
 if TYPE_CHECKING:
     from manypass.checks import Array
@@ -473,10 +473,10 @@ def check_suffix(flag: str, path: str | None, allowed: tuple[str, ...]) -> None:
         return
     if Path(path).suffix.lower() not in allowed:
         raise ValueError(f"{flag} must end in {', '.join(allowed)}, got {path!r}")
-    if Path(path).is_dir():
+    if home(path).is_dir():
         raise ValueError(f"{flag}: {path!r} is a folder, not a file")
-    folder = Path(path).resolve().parent
+    folder = home(path).resolve().parent
     if not folder.is_dir():
-        raise ValueError(f"{flag}: no folder {str(Path(path).parent)!r} to write {path!r} to")
+        raise ValueError(f"{flag}: no folder {str(home(path).parent)!r} to write {path!r} to")
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{flag}: the folder {str(folder)!r} may not be written to")

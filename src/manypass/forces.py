@@ -173,6 +173,27 @@ def _value(function: Function, x: float, target: float, *values: float) -> float
     return float(returned("force", function, x, target, *values))
 
 
+def check_works(rule: Any) -> None:
+    """Refuse a rule whose force fails, or is no number, where nothing is particular.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> check_works(mp.Rule(lambda x, y: y - np.sqrt(x - 1)))
+    Traceback (most recent call last):
+    ...
+    ValueError: `force` of Rule(force=<lambda at ...>) is nan at x = 0.25, target = 1.0
+    """
+    try:
+        value = float(rule.force(0.25, 1.0))
+    except Exception as error:
+        raise ValueError(
+            f"`force` of {rule!r} fails at x = 0.25, target = 1.0: {type(error).__name__}: {error}"
+        ) from None
+    if not math.isfinite(value):
+        raise ValueError(f"`force` of {rule!r} is {value} at x = 0.25, target = 1.0")
+
+
 def unready(force: Function, values: tuple[float, ...]) -> str | None:
     """Say that a force is not finite at x = 0, where learning from J = 0 begins, or None.
 

@@ -224,7 +224,7 @@ def _found(data: dict[str, Any], source: str | None) -> dict[str, str]:
     out = {}
     for name in ("path", "test"):
         given = data.get(name)
-        if not isinstance(given, str) or Path(given).exists():
+        if not isinstance(given, str) or files.home(given).exists():
             continue
         beside = Path(source or "").parent / given
         if not beside.exists():
@@ -295,6 +295,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     True
     """
     suffix, name = files.suffix(path, FORMATS), checks.shown(str(path), 200)
+    path = files.home(path)
     try:
         if Path(path).is_dir():
             raise ValueError(f"`path` {name} is a folder, not a file of a result")

@@ -94,8 +94,22 @@ class Rule:
     @property
     def reach(self) -> float:
         """The largest |F|/|x| at activations beside which every constant is nil: 0 if bounded."""
-        far = [abs(float(self.force(x, y))) for x in (-FAR, FAR) for y in (-1.0, 1.0)]
-        return max(far) / FAR
+        return self._reach(FAR)
+
+    @property
+    def steep(self) -> bool:
+        """Whether the force grows faster than x: then no rate is small enough for all examples.
+
+        Examples
+        --------
+        >>> Rule(lambda x, y: (y - x) ** 3).steep, Rule(lambda x, y: 9e5 * (y - x)).steep
+        (True, False)
+        """
+        near, far = self._reach(LARGE), self._reach(FAR)
+        return not far <= 1.5 * near < np.inf
+
+    def _reach(self, x: float) -> float:
+        return max(abs(float(self.force(at, y))) for at in (-x, x) for y in (-1.0, 1.0)) / x
 
     @property
     def bounded(self) -> bool:

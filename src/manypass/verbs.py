@@ -181,6 +181,7 @@ def critical_rate(problem: Problem, *, eigenvalues: Any = None, device: str = "c
         raise ValueError(f"`eigenvalues` are of no use to `rule` {problem.rule!r}: not linear")
     from manypass.cavity.method import DMFT
 
+    forces.check_works(problem.rule)
     return scale * DMFT().critical_rate(plain)[0]
 
 
@@ -253,6 +254,8 @@ def _method(problem: Problem, method: Method | str, asked: str = "solve") -> Met
             f"`rule` {rule!r}: its force {wrong}, where learning from J = 0 begins: make it finite "
             f"there, or give the problem a `start` elsewhere"
         )
+    if type(rule) is Rule:
+        forces.check_works(rule)
     chosen = resolve(problem, method, asked)
     reason = _refusal(chosen, problem, asked)
     if reason:

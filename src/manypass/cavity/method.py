@@ -133,6 +133,7 @@ class DMFT:
         if rest.rests(problem):
             still = rest.values(problem, t, two_time)
             return results.dataset(problem, self, still, {"t": t}).assign_attrs(rest.HOW)
+        _tell_steep(problem)
 
         classes, known = problem.data.task == "classification", t
         guess = {"Eg": 0.5, "Et": 0.5, "Eg_se": 0.0, "Et_se": 0.0} if classes else {}
@@ -171,7 +172,7 @@ class DMFT:
         """Why there is no steady state to be had: it needs no slopes; on-line forces may jump."""
         if isinstance(problem.data, Dataset):
             return self.refusal(problem)
-        held = problem.mode == "batch" and not (problem.layered or rest.rests(problem))
+        held = not (problem.layered or rest.rests(problem))
         return (_objection(problem) if held else None) or orders.refusal(
             problem, "DMFT.steady_state"
         )
@@ -187,6 +188,7 @@ class DMFT:
         if rest.rests(problem):
             values, how = rest.values(problem, np.zeros(())) | {"settled": 0.0}, rest.HOW
         else:
+            _tell_steep(problem)
             values, how = steady.solve(problem, window, self, self._rtol)
         return results.dataset(problem, self, values, {"window": window}).assign_attrs(how)
 
@@ -247,8 +249,21 @@ def _objection(problem: Problem) -> str | None:
     wrong = objection(problem.rule, problem.data.task, flow)
     if wrong is None:
         return None
-    needs = "a continuous force in batch mode" if flow else "a finite force"
+    where = ", as long as no activation comes there" if "not finite" in wrong else ""
     return (
-        f"DMFT() needs {needs}, but of `rule` {problem.rule!r} {wrong}: use method "
-        f"Simulation(n=500, samples=100)"
+        f"DMFT() does not serve `rule` {problem.rule!r}{' in batch mode' * flow}: {wrong}; use "
+        f"method Simulation(n=500, samples=100){where}"
+    )
+
+
+def _tell_steep(problem: Problem) -> None:
+    """Warn of forces that grow faster than x: as N → ∞ some example has run away at any time."""
+    if problem.layered or problem.mode == "batch" or not problem.rule.steep:
+        return
+    warnings.warn(
+        f"the force of `rule` {problem.rule!r} grows faster than x: an example that comes far "
+        f"enough is thrown farther whenever it is learned, at every `rate`. The more examples, the "
+        f"sooner there is one: DMFT() tells of as many as it has taken, inf from where one of them "
+        f"ran away; method Simulation(n=..., samples=100) of a network of its size",
+        stacklevel=4,
     )

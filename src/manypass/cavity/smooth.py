@@ -11,6 +11,7 @@ from manypass.layers.rule import Committee
 from manypass.rules import Rule
 
 REACH, POINTS = 6.0, 1201  # where activations are looked at
+SMALLEST = 1e-18  # force, of which single precision holds products
 TARGETS = {"classification": (-1.0, 1.0), "regression": (-2.1, -0.9, -0.2, 0.4, 1.1, 2.3)}
 
 
@@ -29,6 +30,7 @@ def objection(rule: Rule, task: str, flow: bool) -> str | None:
     its force jumps by 1 at x = 0, target = -1
     """
     x = np.linspace(-REACH, REACH, POINTS) + 1e-3 * np.sqrt(2)  # no kink at a point of the grid
+    largest = 0.0
     for target in TARGETS[task]:
         try:
             F = _values(rule.force, x, target)
@@ -43,10 +45,13 @@ def objection(rule: Rule, task: str, flow: bool) -> str | None:
         if flow and rule.jumps:
             return f"its force jumps at x = {rule.jumps[0]:.4g}"
         size = np.abs(F).max() + 1e-300
+        largest = max(largest, float(np.abs(F).max()))
         if not abs(jump) < 1e6 * size:
             return f"its force is not finite at x = {where:.4g}, target = {target:g}"
         if flow and abs(jump) > 1e-6 * size:
             return f"its force jumps by {abs(jump):.4g} at x = {where:.4g}, target = {target:g}"
+    if 0 < largest < SMALLEST:
+        return f"its force is {largest:.2g} at most: give such a factor to the `rate`"
     return None
 
 

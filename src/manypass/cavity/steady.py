@@ -31,6 +31,7 @@ from manypass.cavity.settle import (
     settle,
 )
 from manypass.cavity.settling import NotSettledError, warn_of
+from manypass.cavity.smooth import objection
 from manypass.cavity.stationary import Stationary
 from manypass.ensemble import Average, Measured, apart, cores, go_on, in_order
 from manypass.observables import generalization_error
@@ -240,14 +241,18 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
     So large are the weights there that every constant of the force is nil beside them. What is left
     is a problem without scale: F2 comes back multiplied by some growth, which is one at v_c.
     """
+    unknown = f"no critical rate is known for `rule` {problem.rule!r}"
+    wrong = None if problem.layered else objection(problem.rule, problem.data.task, flow=False)
+    if wrong:
+        raise ValueError(f"{unknown}: {wrong}")
     small = problem.mode == "batch" or (problem.rule.bounded and not problem.layered)
     if small and not problem.scheduled:
         return orders.overshoot(problem), 0.0
     orders.require(problem, "DMFT.critical_rate")
-    steep = problem.rule.reach > 1e3
-    if steep or problem.decay == 0:
+    if problem.rule.steep or problem.decay == 0:
+        steep = problem.rule.steep
         why = "force grows faster than x" if steep else "`decay` = 0 has no steady state"
-        raise ValueError(f"no critical rate is known for `rule` {problem.rule!r}: its {why}")
+        raise ValueError(f"{unknown}: its {why}")
     rule, tol = compiled_rule(problem.rule), (rtol or RTOL) / 5
 
     def found(box: Box, state: Stationary) -> Stationary:

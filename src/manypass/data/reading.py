@@ -16,7 +16,7 @@ from typing import Any
 from manypass import checks
 from manypass.data import columns, tidying
 from manypass.data.dataset import Dataset, in_memory
-from manypass.files import missing
+from manypass.files import home, missing
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
 FORMATS = (*SEPARATORS, ".parquet")
@@ -102,7 +102,7 @@ def read_dataset(
         shown = ", ".join(n if n == n.strip() else repr(n) for n in held)
         if target not in held:
             one = "; it is one column: is `sep` right?" if len(held) == 1 else ""
-            if one and _suffix(file := Path(files[name])) in SEPARATORS:
+            if one and _suffix(file := home(files[name])) in SEPARATORS:
                 one += _looks(file, _text_options(file, target, style))
             raise ValueError(
                 f"`target` must be a column of the `{name}` {str(files[name])!r}, which has "
@@ -125,7 +125,7 @@ def read_dataset(
             positive=positive,
         ).read_from(path=str(path), test=None if test is None else str(test), **style)
     except columns.RowError as error:
-        file = Path(files["test" if error.argument.endswith("_test") else "path"])
+        file = home(files["test" if error.argument.endswith("_test") else "path"])
         if _suffix(file) not in SEPARATORS:  # Parquet has rows, no lines
             raise
         place = f"line {line_of(file, error.row, target, style)} of {str(file)!r}"
@@ -239,7 +239,7 @@ def _table(
     if "://" in str(path):
         odd = checks.shown(path)
         raise ValueError(f"`{argument}` must be a file of this machine, got {odd}: download it")
-    file = Path(path)
+    file = home(path)
     suffix = _suffix(file)
     if suffix is None:
         odd = checks.shown(str(path))

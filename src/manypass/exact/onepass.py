@@ -22,6 +22,7 @@ from scipy.special import ndtr
 
 from manypass import schedules
 from manypass.cavity.modes import few
+from manypass.cavity.smooth import objection
 from manypass.checks import Array
 from manypass.observables import generalization_error
 from manypass.problem import Problem
@@ -57,6 +58,11 @@ def refusal(problem: Problem) -> str | None:
                 f"Exact() with `alpha` = inf takes examples one by one, not `{name}` = "
                 f"{getattr(problem, name)!r}: use method Simulation(n=500, samples=100)"
             )
+    if why := objection(problem.rule, problem.teacher.task, flow=False):
+        return (
+            f"Exact() with `alpha` = inf does not serve `rule` {problem.rule!r}: {why}; use "
+            f"method Simulation(n=500, samples=100), as long as no activation comes there"
+        )
     if problem.teacher.task == "regression" and not residual(problem):
         return (
             f"Exact() with `alpha` = inf serves regression by forces that depend on the residual "
@@ -95,9 +101,17 @@ def curves(problem: Problem, t: Array) -> dict[str, Array]:
     out, state, roots = np.full((3, t.size), np.inf), first, np.sqrt(t)
     for low, high in pairwise(stops):
         inside = np.nextafter(np.array([low, high]), [high, low])  # of a schedule that jumps
-        found: Any = scipy.integrate.solve_ivp(
-            slope, inside, state, "DOP853", dense_output=True, events=lost, rtol=1e-10, atol=1e-13
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges ends as inf
+            found: Any = scipy.integrate.solve_ivp(
+                slope,
+                inside,
+                state,
+                "DOP853",
+                dense_output=True,
+                events=lost,
+                rtol=1e-10,
+                atol=1e-13,
+            )
         here = np.flatnonzero((roots >= low) & (roots <= min(high, found.t[-1] * (1 + 1e-12))))
         for i in here:
             at = first if t[i] == 0 else found.sol(min(max(roots[i], inside[0]), found.t[-1]))

@@ -24,6 +24,7 @@ from manypass.rules import Hebbian
 
 PILOT = 64  # examples that decide how many epochs are remembered
 MOVED = 1e-4  # how far their training error may move
+PASSES, PER_PASS = 4096, 4096  # of noise that are looked at first; bytes for each of them
 
 
 def solution(
@@ -120,7 +121,12 @@ def _closed(Et: Array) -> dict[str, Array]:
 
 def _fixed(problem: Problem, window: float) -> dict[str, Any]:
     passes = int(window / problem.teacher.alpha) + 1
-    look = settled.fixed(problem, passes)
+    kept = min(passes, PASSES if problem.temperature else 1)
+    look = settled.fixed(problem, kept)
+    while problem.temperature and kept < passes and not windows.forgotten(look, kept):
+        kept = min(2 * kept, passes)
+        memory.require(PER_PASS * kept, f"take a `window` shorter than {window:g}")
+        look = settled.fixed(problem, kept)
     out: dict[str, Any] = {k: float(x[0]) for k, x in look.order_parameters(0.0).items()}
     out["Eg"] = float(generalization_error(problem.data.task, out["R"], out["Q"]))
     closed = out["F2"] / 2
@@ -130,7 +136,7 @@ def _fixed(problem: Problem, window: float) -> dict[str, Any]:
     out |= {f"{name}_end": value for name, value in out.items() if name != "Et_se"}
     if window:
         del out["Eg"]
-        out["Q"] = windows.fixed(problem, look, window)
+        out["Q"] = windows.fixed(problem, look, window, kept)
     return out | {"Et_end_se": 0.0}
 
 

@@ -20,6 +20,8 @@ from manypass.exact.steady import pairs
 from manypass.problem import Problem
 from manypass.spectrum import gauss_legendre
 
+FORGOTTEN = 1e-10  # of noise, once it is left out
+
 
 def reshuffled(epochs: Reshuffled, course: Course, window: float) -> tuple[float, float]:
     """R̄ and C̄ of reshuffled epochs."""
@@ -60,15 +62,16 @@ def part(line: Line, until: float) -> tuple[Array, Array]:
     return weights @ at, 2 * np.einsum("q,qi,qj->ij", weights, at, inner)
 
 
-def fixed(problem: Problem, look: Look, window: float) -> float:
-    """C̄ of a fixed order; R does not move."""
+def fixed(problem: Problem, look: Look, window: float, kept: int) -> float:
+    """C̄ of a fixed order, with noise of so many passes ago; R does not move."""
     line, R2 = look.line, float(look.overlap(0.0)[0]) ** 2
     if isinstance(line, Cells):
         window = line.step * orders.steps_by(problem, np.array([window]))[0]
     whole = int(window / line.alpha + 1e-9)
     total = 0.0
-    for until, passes in ((line.alpha, np.arange(whole)), (window - whole * line.alpha, whole)):
-        if until <= 1e-9 * window or not np.size(passes):
+    rest = window - whole * line.alpha
+    for until, first, count in ((line.alpha, 0, whole), (rest, whole, int(rest > 1e-9 * window))):
+        if not count:
             continue
         if line.step:
             lags = line.s[: round(until / line.step)]
@@ -77,18 +80,36 @@ def fixed(problem: Problem, look: Look, window: float) -> float:
             u, gauss = gauss_legendre(line.n + 8)
             lags, weights = until * (1 + u) / 2, until * gauss / 2
         for lag, weight in zip(lags.tolist(), weights.tolist(), strict=True):
-            left = window - lag - np.atleast_1d(passes) * line.alpha
-            C = R2 + _lagged(look, lag, np.atleast_1d(passes))
-            total += weight * float(2 * left @ C)
+            left = window - lag - first * line.alpha
+            even = count * left - line.alpha * count * (count - 1) / 2  # Σ (left − pα)
+            cycle, noise = lagged(look, lag)
+            total += 2 * weight * even * (R2 + cycle)
+            if noise.size and first < kept:
+                sums = _turning(look, first, min(count, kept - first), left)
+                total += 2 * weight * float((noise @ sums).real)
     if line.step:  # a step has no pair with itself
-        total -= line.step * window * float(R2 + _lagged(look, 0.0, np.zeros(1, int))[0])
+        cycle, noise = lagged(look, 0.0)
+        total -= line.step * window * (R2 + cycle + float(noise.sum().real))
     return total / window**2
 
 
-def _lagged(look: Look, lag: float, passes: Array) -> Array:
-    """C − R² at a lag and so many passes in between; see `Repeated.two_time`."""
+def lagged(look: Look, lag: float) -> tuple[float, Array]:
+    """C − R² at a lag: of the cycle, and its Fourier parts by passes; see `Repeated.two_time`."""
     kernels, one, two = look.kernels, look.kernels.one, look.kernels.two
     pushed = two.z * two.again * two.power(look.line.alpha - lag) * kernels.M(lag)
-    c, angle = np.ravel(one.power(lag) * kernels.c0 + pushed), np.ravel(one.z)[1:]
-    noise = (c[1:] @ angle[:, None] ** -passes).real / max(angle.size, 1)
-    return np.asarray(c[0].real + noise)
+    c = np.ravel(one.power(lag) * kernels.c0 + pushed)
+    return float(c[0].real), c[1:] / max(c.size - 1, 1)
+
+
+def forgotten(look: Look, passes: int) -> bool:
+    """Whether noise of so many passes ago no longer matters."""
+    noise, angle = lagged(look, 0.0)[1], np.ravel(look.kernels.one.z)[1:]
+    return bool(abs(noise @ angle**-passes) <= FORGOTTEN * abs(noise.sum()))
+
+
+def _turning(look: Look, first: int, count: int, left: float) -> Array:
+    """Σ_{p<count} (left − pα) z^{−first−p} for all points z of the circle, none of which is 1."""
+    q = 1 / np.ravel(look.kernels.one.z)[1:]
+    end, gap = q**count, 1 - q
+    later = (q * (1 - end) / gap - count * end) / gap  # Σ p q^p
+    return np.asarray(q**first * (left * (1 - end) / gap - look.line.alpha * later))

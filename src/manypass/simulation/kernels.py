@@ -16,7 +16,7 @@ from numba import cfunc, config, float64, types
 from numba.core.errors import NumbaWarning
 
 from manypass import rules
-from manypass.forces import Difference, around, central_difference, with_helpers
+from manypass.forces import Difference, around, central_difference, check_works, with_helpers
 from manypass.rules import Rule
 from manypass.simulation import known
 
@@ -184,7 +184,9 @@ def flow(force, parameters, J, X, targets, v, decay, d, kicks, total):  # type: 
 
 def compiled_force(rule: Rule) -> Any:
     """Return the rule's force compiled; it is called as force(x, target, *parameters)."""
-    return _checked(rule, "force", rule.force, rule.force_function)
+    check_works(rule)
+    function = rule.force_function
+    return _compiled("force", function, len(rule.parameters), around(function))
 
 
 def compiled_rule(rule: Rule) -> tuple[tuple[float, ...], Any]:
@@ -192,21 +194,9 @@ def compiled_rule(rule: Rule) -> tuple[tuple[float, ...], Any]:
 
     A tuple that begins with a pointer would make numba warn at every call, from every thread.
     """
-    _checked(rule, "force", rule.force, rule.force_function)
+    compiled_force(rule)
     parameters, function = tuple(rule.parameters.values()), rule.force_function
     return parameters, _pointer(function, len(parameters), around(function))
-
-
-def _checked(rule: Rule, name: str, evaluate: Any, function: Callable[..., Any]) -> Any:
-    try:
-        value = float(evaluate(0.25, 1.0))
-    except Exception as error:
-        raise ValueError(
-            f"`{name}` of {rule!r} fails at x = 0.25, target = 1.0: {type(error).__name__}: {error}"
-        ) from None
-    if not np.isfinite(value):
-        raise ValueError(f"`{name}` of {rule!r} is {value} at x = 0.25, target = 1.0")
-    return _compiled(name, function, len(rule.parameters), around(function))
 
 
 @lru_cache(maxsize=64)

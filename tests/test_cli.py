@@ -307,7 +307,7 @@ BAD = [
     (["solve", *FLAGS, "--kappa", "1"], "rule 'adaline' has no --kappa (got 1.0)"),
     (
         ["solve", *FLAGS, "--rule", "perceptron", "--mode", "batch"],
-        "--method dmft needs a continuous force",
+        "--method dmft does not serve --rule Perceptron(kappa=0.0) in batch mode: its force jumps",
     ),
     (["solve", *FLAGS, "--method", "dmft", "--dt", "0.1", "--rtol", "0.1"], "--rtol chooses dt"),
     (

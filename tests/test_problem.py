@@ -238,7 +238,7 @@ def test_methods_refuse_what_they_cannot_serve():
     own = mp.Dataset(np.eye(3), [1.0, -1.0, 1.0])
     with pytest.raises(ValueError, match=r"use method Simulation\(samples=100\)$"):
         mp.solve(GOOD.replace(data=own, rule=mp.Logistic()), [1], mp.Exact())
-    with pytest.raises(ValueError, match=r"fails at target = -1: RuntimeError: no$"):
+    with pytest.raises(ValueError, match=r"fails at x = 0.25, target = 1.0: RuntimeError: no$"):
         mp.solve(GOOD.replace(rule=mp.Rule(fails)), [1], mp.DMFT())
     root = mp.Rule(lambda x, y: np.sqrt(y - x))  # numpy's own warning would be an error
     with pytest.raises(ValueError, match="not finite at x = -0"):

@@ -102,8 +102,9 @@ class Rule:
 
         Examples
         --------
-        >>> Rule(lambda x, y: (y - x) ** 3).steep, Rule(lambda x, y: 9e5 * (y - x)).steep
-        (True, False)
+        >>> import manypass as mp
+        >>> [mp.Rule(f).steep for f in (lambda x, y: (y - x) ** 3, lambda x, y: 9e5 * (y - x))]
+        [True, False]
         """
         near, far = self._reach(LARGE), self._reach(FAR)
         return not far <= 1.5 * near < np.inf

@@ -133,7 +133,6 @@ class DMFT:
         if rest.rests(problem):
             still = rest.values(problem, t, two_time)
             return results.dataset(problem, self, still, {"t": t}).assign_attrs(rest.HOW)
-        _tell_steep(problem)
 
         classes, known = problem.data.task == "classification", t
         guess = {"Eg": 0.5, "Et": 0.5, "Eg_se": 0.0, "Et_se": 0.0} if classes else {}
@@ -152,7 +151,8 @@ class DMFT:
         rtol = self._rtol
         while True:
             try:
-                return told(*ensemble(self, problem, known, names, finish, rtol, watch))
+                found = told(*ensemble(self, problem, known, names, finish, rtol, watch))
+                break
             except DivergedError as lost:  # only times before are worth the other populations
                 known, rtol = t[: lost.known], rtol and math.inf
                 faded = lost.how.pop("faded")
@@ -166,7 +166,10 @@ class DMFT:
                     )
                 if not lost.known:
                     empty = {n: np.empty(results.shape(problem, n, 0)) for n in (*names, "Eg")}
-                    return told(empty | {f"{n}_se": v for n, v in empty.items()}, lost.how)
+                    found = told(empty | {f"{n}_se": v for n, v in empty.items()}, lost.how)
+                    break
+        _tell_steep(problem)
+        return found
 
     def steady_refusal(self, problem: Problem) -> str | None:
         """Why there is no steady state to be had: it needs no slopes; on-line forces may jump."""
@@ -188,8 +191,8 @@ class DMFT:
         if rest.rests(problem):
             values, how = rest.values(problem, np.zeros(())) | {"settled": 0.0}, rest.HOW
         else:
-            _tell_steep(problem)
             values, how = steady.solve(problem, window, self, self._rtol)
+            _tell_steep(problem)
         return results.dataset(problem, self, values, {"window": window}).assign_attrs(how)
 
     def critical_rate(self, problem: Problem) -> tuple[float, float]:

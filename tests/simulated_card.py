@@ -322,7 +322,7 @@ def test_divergence_is_counted_and_nan_is_named():
     found = mp.solve(problem, [1.0, 20.0], mp.Simulation(n=8, samples=3, device="cuda"))
     assert int(found.diverged[-1]) == 3
     assert np.isinf(found.Q[-1])
-    broken = mp.Rule(lambda x, target: 1.0 if x < 0.2 else np.nan, lambda x, target: 0.0 * x)
+    broken = mp.Rule(lambda x, target: 1.0 if x < 0.3 else np.nan, lambda x, target: 0.0 * x)
     method = mp.Simulation(n=8, samples=3, device="cuda")
     try:
         mp.solve(problem.replace(rule=broken, rate=5.0), [4.0], method)

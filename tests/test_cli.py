@@ -239,6 +239,22 @@ def test_ctrl_c_stops_a_long_run_at_once(method):
     assert words.strip().endswith("manypass: interrupted")
 
 
+def test_ctrl_c_within_a_callback_of_the_compiler_is_not_lost():
+    """Python drops exceptions there, and says so: the run would go on."""
+    code = """
+import ctypes, signal, time
+import manypass.cli
+from manypass.__main__ import main
+def run():
+    ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))()
+    time.sleep(20)
+manypass.cli.main = run
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=15)
+    assert (done.returncode, done.stderr) == (130, "manypass: interrupted\n")
+
+
 @pytest.mark.parametrize("module", ["manypass.cli", "manypass.verbs"])
 def test_ctrl_c_while_modules_load_is_one_line(module):
     """As if it came at the very import: of the commands, and of what a command needs."""

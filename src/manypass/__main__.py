@@ -1,14 +1,17 @@
 """`python -m manypass` and `manypass` are the command line."""
 
+import _thread
 import io
 import math
 import os
 import signal
 import sys
+import threading
 import time
 from types import FrameType
 
 MOMENT = 1.0  # seconds in which further Ctrl-Cs are the same: `timeout -s INT` sends two at once
+AGAIN = 0.05  # seconds after which one that came to nothing is sent again
 
 
 def main() -> None:
@@ -27,8 +30,20 @@ def main() -> None:
             last = time.monotonic()
             raise KeyboardInterrupt
 
+    def ignored(what: "sys.UnraisableHookArgs") -> None:
+        """Hear a Ctrl-C within a callback of the compiler, or a destructor: Python drops it."""
+        nonlocal last
+        if not issubclass(what.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(what)
+            return
+        last = -math.inf
+        again = threading.Timer(AGAIN, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
+
     if heard:
         signal.signal(signal.SIGINT, stop)
+        sys.unraisablehook = ignored
     try:
         from manypass.cli import main as run
 

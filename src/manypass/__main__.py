@@ -1,6 +1,5 @@
 """`python -m manypass` and `manypass` are the command line."""
 
-import _thread
 import io
 import math
 import os
@@ -37,13 +36,15 @@ def main() -> None:
             sys.__unraisablehook__(what)
             return
         last = -math.inf
-        again = threading.Timer(AGAIN, _thread.interrupt_main)
+        main = threading.main_thread().ident  # who may be asleep: it is woken
+        again = threading.Timer(AGAIN, signal.pthread_kill, (main, signal.SIGINT))
         again.daemon = True
         again.start()
 
     if heard:
         signal.signal(signal.SIGINT, stop)
-        sys.unraisablehook = ignored
+        if hasattr(signal, "pthread_kill"):  # not on Windows
+            sys.unraisablehook = ignored
     try:
         from manypass.cli import main as run
 

@@ -579,13 +579,41 @@ def test_the_response_to_the_first_push_is_right():
 
 
 def test_what_is_measured_is_a_mean_over_times_around():
-    """Of t²: t² + h²/3 within h = t/32, but for the last time; R and Q are what they are."""
-    t = np.linspace(0, 16, 129)
-    table = np.column_stack([t, t, t**2, -(t**2), t**2])
-    found = at(np.array([4.0, 8.0, 16.0]), lambda t: t, table, per=8.0)
-    expected = np.array([16 + (4 / 32) ** 2 / 3, 64 + (8 / 32) ** 2 / 3, 256.0])
-    np.testing.assert_allclose(found[:, 2], expected, rtol=1e-12)
-    np.testing.assert_allclose(found[:, 3], -expected, rtol=1e-12)
-    np.testing.assert_allclose(found[:, 4], [16, 64, 256], rtol=1e-12)
-    broken = at(np.array([8.0]), lambda t: t, table, [8.0], per=8.0)  # not across an end
-    np.testing.assert_allclose(broken[0, 2], 64, rtol=1e-12)
+    """Of cubes and slow decays there is no bias; one value that is off counts as one of many."""
+    t, at_once = np.linspace(0, 16, 513), np.array([4.0, 8.0, 12.0])
+    smooth = np.exp(-t / 4)
+    table = np.column_stack([t, t**3, smooth, 1 + t**3, t**3])
+    found = at(at_once, lambda t: t, table, even=True)
+    np.testing.assert_allclose(found[:, 2], np.exp(-at_once / 4), rtol=1e-4)
+    np.testing.assert_allclose(found[:, 3], 1 + at_once**3, rtol=1e-9)
+    np.testing.assert_allclose(found[:, 4], at_once**3, rtol=1e-9)
+    off = table.copy()
+    off[t == 8.0, 1:] += 0.1
+    moved = at(at_once, lambda t: t, off, even=True) - found
+    assert abs(moved[1, 2]) < 0.02
+    assert abs(moved[1, 3]) < 0.02
+    np.testing.assert_allclose(moved[1, 4], 0.1, rtol=1e-9)
+    last = at(np.array([16.0]), lambda t: t, off, even=True)  # nothing is known beyond it
+    np.testing.assert_allclose(last[0, 2:], table[-1, 2:], rtol=1e-12)
+    broken = at(np.array([8.0]), lambda t: t, off, [8.0], even=True)  # not across an end
+    np.testing.assert_allclose(broken[0, 2], smooth[256] + 0.1, rtol=1e-12)
+
+
+def test_means_over_times_have_no_bias_that_matters():
+    """Of exact curves, from far away and close to divergence as well: 2·10⁻⁴ of the largest F2."""
+    for alpha, rate, decay, start in (
+        (0.3, 1.9, 0.8, None),
+        (1.0, 0.3, 0.1, None),
+        (3.0, 2.3, 0.8, mp.Start(R=0.5, Q=9.0)),
+        (0.3, 1.5, 0.01, mp.Start(R=0.5, Q=9.0)),
+    ):
+        data = mp.Teacher(alpha=alpha, noise=0.3)
+        problem = mp.Problem(data, mp.Adaline(), rate=rate, decay=decay, start=start)
+        for end in (3.0, 10.0, 60.0):
+            times = np.linspace(0, end, 13)[1:]
+            plan = make_plan(problem, times, ("R", "Q", "F2", "Et"), dict, coarsest(problem))
+            curves = mp.solve(problem, plan.grid.t)
+            table = np.column_stack([plan.grid.t, curves.Q, curves.F2, curves.F2])
+            found = at(times, plan.clock.w, table, even=True)[:, 2]
+            exact = mp.solve(problem, times).F2.values
+            assert np.abs(found - exact).max() < 2e-4 * exact.max()

@@ -152,8 +152,8 @@ class Online:
 
     def at(self, t: Array, scale: Any) -> Measured:
         """Return curves at the times; C and G if they were kept; inf where they have diverged."""
-        per = self.past.per if unchanging(self.problem) else math.inf
-        table = at(t, scale, np.array(self.curves), [*self.ends, self.origin], per)
+        even = unchanging(self.problem)
+        table = at(t, scale, np.array(self.curves), [*self.ends, self.origin], even)
         out = self._named(table)
         if self.keep.size:
             lost = np.isinf(table[:, 1])

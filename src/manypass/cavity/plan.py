@@ -27,6 +27,7 @@ START = 3.0  # until when steps are shorter, in units of the fastest relaxation 
 LATER = 1.4  # times longer are late steps, if learning does not change: its errors come early
 LARGEST = 2.0  # step that can be asked for, in units of the first one that is tried
 MOST_STEPS = 20_000
+BEYOND = 1 / 16  # of the last time, for means over times around it
 LEAST = 5  # examples per cell of the past
 IN_TURN = 40  # examples that are learned in a step, where it matters who they are
 # A cell is at most this fraction of its age; on the coarser grid half of it. In epochs the
@@ -180,7 +181,7 @@ def make_plan(
     else:
         # What is measured is averaged over times around the last one, too.
         mean = unchanging(problem) and not {"F2", "Et"}.isdisjoint(names)
-        last = end * (1 + 1 / (2 * widest)) if mean else end  # of the coarser grid
+        last = end * (1 + BEYOND) if mean else end
         grid = Grid(clock.times(dt, np.concatenate([keep, breaks, [end, last]])), keep)
     in_turn = grid.longest if order == "fixed" else 0
     units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]

@@ -424,10 +424,10 @@ def read(name: str, value: Any, low: float = 0.0, *, or_zero: bool = False) -> A
     >>> schedules.read("rate", 2)
     2.0
     """
-    if isinstance(value, Schedule):
-        if isinstance(value, Function) and name in ROLES:
-            return dataclasses.replace(value, role=name)
-        return value
+    if isinstance(value, Function) and name in ROLES:
+        return dataclasses.replace(value, role=name)
+    if isinstance(value, (*SCHEDULES.values(), Function)):
+        return value  # another one is no more than a function
     if isinstance(value, str):
         kind, *words = value.strip().split(":")
         if kind in SCHEDULES:

@@ -133,7 +133,7 @@ def bands(law: Law, alpha: float) -> list[tuple[float, float]]:
     reach = 1.01 * math.sqrt(float(q.sum()) / alpha)
     edges = [crossing(mu[0], mu[0] - reach)]
     gap = np.diff(mu)
-    least = (np.cbrt(q[:-1]) + np.cbrt(q[1:])) ** 3 / np.maximum(gap, 1e-300) ** 2
+    least = (np.cbrt(q[:-1]) + np.cbrt(q[1:])) ** 3 / np.maximum(gap, 1e-150) ** 2
     for i in np.flatnonzero(least < alpha):
         low, high = mu[i], mu[i + 1]
         inner = 1e-12 * gap[i]

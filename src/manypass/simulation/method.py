@@ -341,8 +341,8 @@ class Simulation:
         try:
             for values in in_order(sample, seeds, self._threads(problem, snapshots)):
                 yield {name: np.asarray(value)[None] for name, value in values.items()}
-        except (ArithmeticError, AssertionError, LookupError, RuntimeError) as error:
-            if type(problem.rule) is not Rule:
+        except (ArithmeticError, AssertionError, LookupError, RuntimeError, ValueError) as error:
+            if type(problem.rule) is not Rule or "`" in str(error):  # the program's own words
                 raise
             what = f"{type(error).__name__}: {error}"  # raised by the user's own compiled lines
             raise ValueError(f"`force` of {problem.rule!r} fails on an example: {what}") from None

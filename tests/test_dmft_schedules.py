@@ -158,3 +158,42 @@ def test_batches_with_a_schedule_and_a_start(sequence):
         z = (theory[name] - limit) / np.hypot(error, theory[f"{name}_se"])
         assert float(abs(z).max()) < 3.5, (name, z.values)
         assert float((error / limit).max()) < 0.03
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"sequence": "reshuffled"},
+        {"sequence": "fixed"},
+        {"batch_share": 0.25, "sequence": "reshuffled"},
+        {"mode": "batch"},
+        {"start": mp.Start(R=0.3, Q=0.5)},
+        {"inputs": mp.Blocks([0.5, 1.5])},
+    ],
+    ids=str,
+)
+def test_learning_goes_on_after_a_rest(how):
+    """A rate of 0 for an epoch changes nothing: F2 was 0 after it, and Q off by 20 times itself."""
+    moving = mp.Problem(mp.Teacher(alpha=1.0), mp.Adaline(), rate=1.2, decay=0.8).replace(**how)
+    rest, method = moving.replace(rate="steps:0:1.2:1:0:2:1.2"), mp.DMFT(rtol=0.03)
+    plain = mp.solve(moving, [1.0, 1.5, 2.0], method)
+    rested = mp.solve(rest, [2.0, 2.5, 3.0], mp.DMFT(rtol=0.03, seed=1))
+    for name in ("R", "Q", "Eg", "F2"):
+        error = np.hypot(plain[f"{name}_se"], rested[f"{name}_se"]).values
+        z = (rested[name].values - plain[name].values) / error
+        assert error.max() < 0.045 * float(np.abs(plain[name]).max())
+        assert np.abs(z).max() < 4, name
+
+
+def test_pulses_are_followed():
+    """The rate is 0 again and again, and where that is was found."""
+    pulses = mp.Problem(
+        mp.Teacher(alpha=1.2), mp.Adaline(), rate=lambda t: float(int(t * 3) % 2), decay=0.8
+    )
+    found = mp.solve(pulses, [0.5, 1.0, 2.0], mp.DMFT(rtol=0.03))
+    exact = mp.solve(pulses, [0.5, 1.0, 2.0])
+    for name in ("R", "Q", "F2"):
+        z = (found[name] - exact[name]) / found[f"{name}_se"]
+        assert float(found[f"{name}_se"].max()) < 0.031 * float(exact[name].max())
+        assert float(np.abs(z).max()) < 4, name

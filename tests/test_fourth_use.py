@@ -1,9 +1,7 @@
 """What careful readers of the README met: each of these was silent, wrong or slow."""
 
-import math
 import warnings
 
-import numpy as np
 import pytest
 
 import manypass as mp
@@ -20,7 +18,9 @@ def too_large(x, target):
 
 def test_a_force_that_raises_values_of_its_own_is_named():
     own = PROBLEM.replace(rule=mp.Rule(too_large))
-    with pytest.raises(ValueError, match="`force` of .*too_large.* fails on an example.*too large"):
+    with pytest.raises(
+        ValueError, match=r"`force` of .*too_large.* fails on an example.*too large"
+    ):
         mp.solve(own, [3], mp.Simulation(n=50, samples=2))
 
 

@@ -118,7 +118,7 @@ class Batches(Epochs):
         """Go on to t by the batch that was learned last, and learn the next one."""
         past, problem, d = self.past, self.problem, t - self.t
         (v, decay), (heat, apart) = self.pace(self.t, t), self._heat(d)
-        if past.count == self.begun and not (v or problem.temperature):
+        if not (v or problem.temperature):
             self._stay(t)
             self._learn(self.again or t in self.ends, then)
             return self.largest

@@ -52,15 +52,21 @@ class Flow(Online):
             self.beside = [Flow(*shared, way) for way in (-size, size)]
         per = per if problem.temperature else math.inf
         self.weights, self.v_after = (0.0, 0.0), 0.0  # of what is learned in half steps
+        self.first = True  # step, of all or after a rest
         super().__init__(problem, student, per, keep, begin=begin)
         self.young = 1.0
 
     def step(self, t: float, z: Normals, now: Any, then: Any) -> float:
-        """Go on to t, and those who are pushed as well; at t = 0 no x is known yet."""
+        """Go on to t, and those who are pushed as well; nothing of the first step is learned yet."""
         found = [run.step(t, z, now, then) for run in self.beside]
-        before = now.often if self.looks == 1 else now.often / 2
+        before = now.often if self.first else now.often / 2
+        self.first = False
         self.weights, self.v_after = (before, then.often / 2), self.pace(t, 2 * t - self.t)[0]
         return max(super().step(t, z, now, then), *found, 0.0)
+
+    def _stay(self, t: float) -> float:
+        self.first = True
+        return super()._stay(t)
 
     def at(self, t: Array, scale: Any) -> Measured:
         """R, Q, F2, Et at the times; C and G if they were kept; inf where they have diverged."""

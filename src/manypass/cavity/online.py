@@ -64,7 +64,7 @@ class Online:
         self.v, self.decay = self.pace(0.0, 0.0)
         self.R, self.a, self.t, self.d, self.m = student.R, student.a, 0.0, 0.0, 0.0
         self.root, self.change, self.shift = 0.0, 0.0, 0.0  # √(t + shift), its last step
-        self.still = 0  # steps before the rate has been more than 0, until `origin`
+        self.still = 0  # steps in which the rate is 0; before it is more, until `origin`
         self.origin = 0.0
         weights.begin(self.R)
         if begin is not None and student.root.any():
@@ -98,7 +98,7 @@ class Online:
         """
         past, d = self.past, t - self.t
         self.v, self.decay = self.pace(self.t, t)
-        if not (self.d or self.v or self.problem.temperature):
+        if not (self.v or self.problem.temperature):
             return self._stay(t)
         if not self.d:
             self._begin(d)
@@ -130,12 +130,16 @@ class Online:
 
     @property
     def looks(self) -> int:
-        """How often the population has been looked at while it learned, and at the beginning."""
+        """How often the population has been looked at, at the beginning and while it learned."""
         return len(self.curves) - self.still
 
     def _stay(self, t: float) -> float:
-        """Go on to t with the weights as they were at the beginning: nothing is learned yet."""
-        self.t = self.origin = t
+        """Go on to t with the weights as they are: nothing is learned, not yet or for a while."""
+        if self.d:
+            self.shift -= t - self.t
+        else:
+            self.origin = t
+        self.t = t
         self.still += 1
         self._record(self.past.rows[0, :, : self.past.n])
         return self.largest

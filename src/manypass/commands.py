@@ -291,15 +291,17 @@ def run_worth(arguments: argparse.Namespace) -> None:
         found = effective_data(make_problem(entries), passes, tuned=arguments.tuned)
     with saved_after(found, arguments.out):
         R_star = float(found.R_star)
-        unknown = {"R_star"} if R_star > 0 else {"R_star", "fit"}
+        known = R_star >= 0  # not NaN
+        unknown = {"R_star"} if known else {"R_star", "fit"}
         columns = [str(name) for name in ("passes", *found.data_vars) if name not in unknown]
         print("".join(f"{name:>16}" for name in columns))
         for row in zip(*(found[name].values for name in columns), strict=True):
             print("".join(f"{value:16.6g}" for value in row))
         some = int(((found.effective_data > 0) & (found.effective_data < math.inf)).sum())
+        ends = {0.0: ": more passes add nothing", math.inf: ": all are worth as much as the first"}
         print(
-            f"R* = {R_star:.4g}"
-            if R_star > 0
+            f"R* = {R_star:.4g}{ends.get(R_star, '')}"
+            if known
             else f"R* is not known: it is fitted to the worth of at least {FITTED} numbers of "
             f"passes, here {some} {'has' if some == 1 else 'have'} one: give more in --passes"
         )

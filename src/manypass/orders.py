@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from manypass import schedules
+from manypass import checks, schedules
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.problem import SEQUENCES, Problem
@@ -260,3 +261,15 @@ def _recommended(problem: Problem, method: str, answer: str) -> bool:
     able = {"Exact": exact, "DMFT": field, "Simulation": runs}[method]
     who = f"{method}.{answer}" if answer == "steady_state" else method
     return able and _not_served(problem, who) is None
+
+
+def tell_unlearned(problem: Problem, n: int, until: float) -> None:
+    """Warn that the first batch is not complete at the last time."""
+    size = problem.batch_size
+    if size > 1 and until and not round(until * n / size):
+        warnings.warn(
+            f"no batch is learned by t = {until:g}: `batch_size` = {size} takes t = "
+            f"{size / n:.4g} at N = {n}; take later times, a smaller `batch_size`"
+            f"{'' if isinstance(problem.data, Dataset) else ' or a larger `n`'}",
+            stacklevel=checks.outside(),
+        )

@@ -250,15 +250,24 @@ class Problem:
         checks.choice("sequence", self.sequence, SEQUENCES)
         self._check_order()
         checking.problem(self)
-        if self.rule.of_margins and self.data.task == "regression" and checks.maker() in USERS:
+        if isinstance(self.data, Dataset) and self.batch_size > self.data.p:
+            self._warn(
+                f"`batch_size` = {self.batch_size} is more than the {self.data.p} examples of "
+                f"`data`, which come several times in a batch: mode='batch' learns all of them"
+            )
+        if self.rule.of_margins and self.data.task == "regression":
             classes = "two classes, the one that is +1 named by `positive`"
             if isinstance(self.data, Teacher):
                 classes = "a `task` of classes"
-            warnings.warn(
+            self._warn(
                 f"`rule` {self.rule!r} is one of margins xỹ, for classes ỹ = ±1, but {self.data!r} "
-                f"has other targets, which it does not fit: take Adaline(), Huber() or {classes}",
-                stacklevel=checks.outside(),
+                f"has other targets, which it does not fit: take Adaline(), Huber() or {classes}"
             )
+
+    def _warn(self, text: str) -> None:
+        """Warn where a user makes a problem, not of those that are made of it."""
+        if checks.maker() in USERS:
+            warnings.warn(text, stacklevel=checks.outside())
 
     @property
     def layered(self) -> bool:

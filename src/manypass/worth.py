@@ -16,6 +16,7 @@ from manypass.problem import Problem, checked
 
 POINTS = 400  # times at which a curve of fresh examples is looked at first
 MOST = 1e4  # as many times the data as are looked for
+LOG_R = (-5.0, 12.0)  # ln R* is sought between, beyond is 0 and inf
 FITTED = 3  # numbers of passes that determine R* and show that it fits
 RATES, DECAYS = (1e-4, 10.0), (1e-6, 100.0)  # of a search
 
@@ -44,6 +45,7 @@ def effective_data(problem: Problem, passes: Any, *, tuned: bool = False) -> xr.
         up to 10⁴ p does as well, 0 where none at all does: passes have done harm. `R_star` is the
         fit of 1 + R*(1 − e^{−(k−1)/R*}), the form of
         Muennighoff et al. (arXiv 2305.16264), to D(k) over that of the first k ≥ 1; with it `fit`.
+        R* is 0 if more passes add nothing or do harm, inf if each is worth as much as the first.
         Both are NaN if fewer than three such k have a worth, and `fit` where k < 1. If `tuned`,
         also the `rate` and `decay` of k passes.
 
@@ -178,13 +180,18 @@ def _tuned_worth(fresh: Problem, error: float, start: float) -> float:
 
 def saturating(k: Array, R_star: float) -> Array:
     """1 + R*(1 − e^{−(k−1)/R*})."""
-    if not R_star > 0:  # not known
-        return np.full_like(k, math.nan)
+    if not 0 < R_star < math.inf:  # not known, or one of the ends of the form
+        return np.asarray(
+            {0.0: np.ones_like(k), math.inf: k}.get(R_star, np.full_like(k, math.nan))
+        )
     return np.asarray(1 - R_star * np.expm1(-(k - 1) / R_star))
 
 
 def fitted(k: Array, D: Array) -> float:
-    """Return R*, by least squares of the logarithms; NaN if fewer than FITTED values are known."""
+    """Return R*, by least squares of the logarithms; NaN if fewer than FITTED values are known.
+
+    0 if more passes add nothing, and inf if each is worth as much as the first.
+    """
     known = np.isfinite(D) & (D > 0)
     if known.sum() < FITTED:
         return math.nan
@@ -194,5 +201,6 @@ def fitted(k: Array, D: Array) -> float:
         gap = log_D - np.log(np.maximum(saturating(k, math.exp(log_R)), 1e-9))
         return float(((gap - gap[0]) ** 2).sum())
 
-    found = scipy.optimize.minimize_scalar(misfit, bounds=(-5, 12), method="bounded")
-    return math.exp(float(found.x))
+    low, high = LOG_R
+    found = float(scipy.optimize.minimize_scalar(misfit, bounds=LOG_R, method="bounded").x)
+    return 0.0 if found < low + 0.01 else math.inf if found > high - 0.01 else math.exp(found)

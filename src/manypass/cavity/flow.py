@@ -57,7 +57,7 @@ class Flow(Online):
         self.young = 1.0
 
     def step(self, t: float, z: Normals, now: Any, then: Any) -> float:
-        """Go on to t, and those who are pushed as well; nothing of the first step is learned yet."""
+        """Go on to t, and so do those who are pushed; the first step finds nothing learned."""
         found = [run.step(t, z, now, then) for run in self.beside]
         before = now.often if self.first else now.often / 2
         self.first = False

@@ -131,6 +131,7 @@ class DMFT:
             need = 16 * 8 * (t.size * units) ** 2
             memory.require(need, "take fewer `times`", self.memory * 1e9)
         if rest.rests(problem):
+            rest.tell(problem)
             still = rest.values(problem, t, two_time)
             return results.dataset(problem, self, still, {"t": t}).assign_attrs(rest.HOW)
 
@@ -189,6 +190,7 @@ class DMFT:
         from manypass.cavity import steady
 
         if rest.rests(problem):
+            rest.tell(problem)
             values, how = rest.values(problem, np.zeros(())) | {"settled": 0.0}, rest.HOW
         else:
             values, how = steady.solve(problem, window, self, self._rtol)
@@ -223,7 +225,7 @@ class DMFT:
             from manypass.cavity import steady
 
             orders.require(problem, "DMFT.steady_state")
-            return steady.activations(problem, count, self)
+            return steady.activations(problem, count, self, self._rtol)
         reason = self.refusal(problem)
         if reason:
             raise ValueError(reason)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 
+from manypass import checks
 from manypass.cavity.settling import CURVES, with_errors
 from manypass.checks import Array
 from manypass.ensemble import Measured
@@ -37,6 +39,15 @@ def rests(problem: Problem) -> bool:
         abs(float(force(0.0, target))) <= FAINT
         and max(abs(float(force(x, target))) for x in (-NEAR, NEAR)) < 1e3 * NEAR
         for target in targets
+    )
+
+
+def tell(problem: Problem) -> None:
+    """Warn that nothing is learned, which is exact but seldom what is wanted."""
+    warnings.warn(
+        f"`rule` {problem.rule!r} never learns from J = 0: its force is 0 there for every target, "
+        f"and weights of 0 stay; give the problem a `start`, or a rule whose force is not",
+        stacklevel=checks.outside(),
     )
 
 

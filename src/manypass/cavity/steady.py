@@ -141,6 +141,12 @@ def told(problem: Problem, method: Any) -> Iterator[None]:
                 "no steady state was found: with `decay` = 0 weights may grow for ever, or rest "
                 "where history left them"
             )
+        elif state.F2 == 0:
+            reason = (
+                f"no steady state was found: at `decay` = {problem.decay:g} forces are so few that "
+                f"they died out on the way; use method Simulation(n=500, samples=100), or a larger "
+                f"`decay`"
+            )
         elif not state.F2 < MANY:
             reason = f"no steady state: `rate` = {problem.rate:g} is too large, |J|² diverges"
         reason += "; `solve` at a late time follows learning"
@@ -219,18 +225,20 @@ def solve(
     return values | {"settled": scale.period}, how | {"errors": json.dumps(errors)}
 
 
-def activations(problem: Problem, count: int, method: Any) -> Measured:
+def activations(problem: Problem, count: int, method: Any, rtol: float | None) -> Measured:
     """y, ỹ and x of so many examples in the steady state."""
-    rule = compiled_rule(problem.rule)
+    rule, tol = compiled_rule(problem.rule), (rtol or RTOL) / 20
     with told(problem, method):
-        state, scale = rough(problem, rule, RTOL / 5, method.seed)
-        settings = Settings(1024, COARSE / scale.fast / 2, RTOL / 20, method.seed, 1, 1e9)
+        state, scale = rough(problem, rule, 4 * tol, method.seed)
+        threads, memory = method.threads or cores(), method.memory * 1e9
+        settings = Settings(1024, COARSE / scale.fast / 2, tol, method.seed, threads, memory)
 
         def work(i: int) -> Any:
             box = settings.box(problem, scale, i)
             return np.array([*box.examples, settle(box, state, rule, settings.tol).x])
 
-        out = list(in_order(work, range(-(-count // settings.size)), settings.threads))
+        threads = settings.workers(problem, scale)
+        out = list(in_order(work, range(-(-count // settings.size)), threads))
     y, target, x = np.concatenate(out, axis=1)[:, :count]
     return {"y": y, "target": target, "x": x}
 

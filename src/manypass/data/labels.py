@@ -65,6 +65,10 @@ def _numbers(parts: list[Any], label: str | None, task: str) -> Targets:
     """Targets that are numbers already: ±1 are classes, all else is regression."""
     found = [columns.targets(n, v, label) for n, v in zip(("y", "y_test"), parts, strict=False)]
     held, remark = np.unique(found[0]), ""
+    if len(parts) > 1 and parts[1].dtype.kind == "b" != parts[0].dtype.kind:
+        raise ValueError(
+            f"`y_test` has booleans, but {_called(label)} has the numbers of a regression"
+        )
     if not task:
         task = "classification" if (np.abs(held) == 1).all() else "regression"
         few = held.size <= min(CLASSES, max(2, found[0].size // 4))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from manypass import card, checks, memory, results, spectrum
+from manypass import card, checks, memory, orders, results, spectrum
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import Progress
@@ -128,6 +128,7 @@ class Exact:
         if isinstance(problem.data, Dataset):
             from manypass.data import solution  # a Teacher needs nothing of it
 
+            orders.tell_unlearned(problem, problem.data.n, float(t[-1]))
             return self._on_data(
                 problem,
                 {"t": t},
@@ -142,6 +143,7 @@ class Exact:
                 ),
             )
         if not isinstance(problem.rule, Adaline | Hebbian):
+            from manypass.cavity import rest
             from manypass.exact import onepass
 
             if two_time:
@@ -149,6 +151,11 @@ class Exact:
                     f"`two_time`: C and G of `alpha` = inf are known for Adaline and Hebbian, not "
                     f"for `rule` {problem.rule!r}: use method {SIMULATED}"
                 )
+            if rest.rests(problem):
+                rest.tell(problem)
+                still = rest.values(problem, t)
+                found = {name: value for name, value in still.items() if "_se" not in name}
+                return results.dataset(problem, self, found, {"t": t})
             return results.dataset(problem, self, onepass.curves(problem, t), {"t": t})
         if ordered(problem):
             from manypass.exact.ordered import curves as ordered_curves

@@ -60,8 +60,8 @@ def specialization(
     -------
     xarray.Dataset
         On `alpha` (and t): `time`, inf where units are still alike at the last of the times, NaN
-        where they are no longer at the first, with `time_se` over the draws (NaN of one), and
-        `specialization` S(t), its mean over them.
+        where they are no longer at the first, with `time_se` over the draws (NaN of one, and
+        of simulated curves), and `specialization` S(t), its mean over them.
 
     Examples
     --------
@@ -110,7 +110,8 @@ def specialization(
                 R, Q = found.R.values, found.Q.values
             S[i, j] = apart(R, Q, net.T)
             ends[i, j] = end(t, S[i, j])
-    spread = np.full(given.size, 0.0 if n is None else np.nan)  # one draw has no error bar
+    chance_in = n is not None or hasattr(chosen, "n")  # one draw of it has no error bar
+    spread = np.full(given.size, np.nan if chance_in else 0.0)
     if len(starts) > 1:
         with np.errstate(invalid="ignore"):
             spread = ends.std(axis=1, ddof=1) / np.sqrt(len(starts))

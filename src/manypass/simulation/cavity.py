@@ -61,6 +61,12 @@ def cavity_experiment(
     n, stimuli = checks.count("n", n, 2, 10**6), checks.count("stimuli", stimuli, 1, 10**6)
     stimulus = checks.number("stimulus", stimulus, 1e-12, 1e3)
     seed = checks.seed("seed", seed)
+    for name, plain in (("batch_size", 1), ("momentum", 0.0)):
+        if (value := getattr(problem, name)) != plain:
+            raise ValueError(
+                f"`{name}` = {value:g}: cavity_experiment learns one example at a time at a finite "
+                f"`n`, where that is not the same at another rate; leave it out"
+            )
     problem = orders.require(problem, "cavity_experiment")
     p = round(problem.teacher.alpha * n)
     if problem.mode != "online" or p < 1 or problem.rate * problem.decay >= n:

@@ -198,6 +198,11 @@ class Simulation:
         """R, Q, F2, Eg, Et at times t with their standard errors; C and G if asked for."""
         problem = self._ordered(problem)
         self._tell(problem, float(t[-1]))
+        if self.response and not two_time:
+            warnings.warn(
+                "`response` = True measures G(t,s), which nobody asked for: add two_time=True",
+                stacklevel=checks.outside(),
+            )
         if self.device == "cuda":
             waves = self._waves(problem, lambda networks: networks.curves(t, two_time))
             return self._average(problem, waves, {"t": t}, progress)
@@ -272,15 +277,9 @@ class Simulation:
 
     def _tell(self, problem: Problem, until: float) -> None:
         """Warn of steps that are coarse, or too long, and of a force that never moves networks."""
-        n, size = self._on(problem).n, problem.batch_size
+        n = self._on(problem).n
         coarse.tell(problem, n)
-        if size > 1 and until and not round(until * n / size):
-            warnings.warn(
-                f"no batch is learned by t = {until:g}: `batch_size` = {size} takes t = "
-                f"{size / n:.4g} at N = {n}; take later times, a smaller `batch_size`"
-                f"{'' if isinstance(problem.data, Dataset) else ' or a larger `n`'}",
-                stacklevel=checks.outside(),
-            )
+        orders.tell_unlearned(problem, n, until)
         rule, noise = problem.rule, problem.temperature
         if type(rule) is not Rule or problem.start is not None or noise:
             return

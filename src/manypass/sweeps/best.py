@@ -44,11 +44,11 @@ def best(
         "rate", "decay", "window" (the averaging time τ, in the steady state), "time" (when to
         stop, at the earliest if the objective stays at its least), ... or a mapping of one or more
         of them to their bounds, which may begin at 0 for a decay, a temperature, a noise and a
-        window. By default a rate goes up to the critical one, a decay from 0.001 to 100, a window
-        to 100, a time to 1000 (30 for rules without an exact theory). "schedule" compares ways to
-        change the rate until the time `at`: the best constant rate, with weights averaged over the
-        best window too, 1/t and its root, exponential, cosine, two steps and a warm-up, at the
-        problem's decay.
+        window. By default a rate goes up to the critical one, a decay from 0.001 (0.01 for rules
+        without an exact theory) to 100, a window to 100, a time to 1000 (30 for these rules).
+        "schedule" compares ways to change the rate until the time `at`: the best constant rate,
+        with weights averaged over the best window too, 1/t and its root, exponential, cosine, two
+        steps and a warm-up, at the problem's decay.
     objective : str
         The result that should be small: Eg, Et, F2, Q, on a `Dataset` also F2_test. Eg and F2_test
         of a `Dataset` need a test set, and Et of on-line Adaline classification
@@ -194,6 +194,8 @@ def _default(problem: Problem, name: str, at: Any) -> tuple[float, float]:
     if name == "rate" and isinstance(problem.rule, Adaline) and known:
         limit = verbs.critical_rate(problem)
         return (1e-3 * limit, 0.999 * limit if at == "steady" else 1.5 * limit)
-    latest = 1000.0 if isinstance(problem.rule, Adaline | Hebbian) else 30.0
-    ranges = {"window": (0.01, 100.0), "time": (0.01, latest), "rate": (0.01, 10.0)}
+    exact = isinstance(problem.rule, Adaline | Hebbian)
+    ranges = {"window": (0.01, 100.0), "time": (0.01, 1000.0), "rate": (0.01, 10.0)}
+    if not exact:  # steady states at small decays take minutes
+        ranges |= {"decay": (0.01, 100.0), "time": (0.01, 30.0)}
     return ranges.get(name, (1e-3, 100.0))

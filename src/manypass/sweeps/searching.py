@@ -147,7 +147,8 @@ class Goal:
             self.bar.write(
                 f"best: {coarse} coarse values and up to {close} close ones by "
                 f"{type(self.method).__name__}; the first took {seconds:.2g} s, all may take "
-                f"{notebooks.span(least)} to {notebooks.span(most)}",
+                f"{notebooks.span(least)} to {notebooks.span(most)} or, where a value settles "
+                f"slowly (a small decay), more",
                 file=sys.stderr,
             )
         return True

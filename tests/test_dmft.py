@@ -390,6 +390,7 @@ def test_a_force_that_teaches_nothing_does_not_ask_for_ever_more_samples():
     assert np.abs(found.R).max() < 0.01
 
 
+@pytest.mark.filterwarnings("ignore:.*never learns")
 @pytest.mark.parametrize("rule", [mp.Adatron(0.0), mp.Adatron(-1.0), mp.Perceptron(-1.0)])
 @pytest.mark.parametrize("mode", ["online", "batch"])
 def test_a_force_that_is_zero_at_the_start_never_learns(rule, mode):
@@ -409,6 +410,7 @@ def test_a_force_that_is_zero_at_the_start_never_learns(rule, mode):
         assert not mp.activations(problem, 1.0, samples=100, source="dmft").x.any()
 
 
+@pytest.mark.filterwarnings("ignore:.*never learns")
 def test_what_leaves_the_start_is_followed():
     still = ADATRON.replace(rule=mp.Adatron(-1.0))
     both = mp.solve(still, [0.0, 1.0], two_time=True)

@@ -77,8 +77,8 @@ def test_batches_that_no_table_fills_are_told():
 def test_labels_of_inputs_are_signs_and_of_a_regressions_test_are_refused():
     X, y = table()
     signs = mp.inputs_of(X, np.where(y > 0, 1, -1))
-    for labels in (y > 0, (y > 0).astype(int), np.where(y > 0, "b", "a")):
-        with pytest.warns(UserWarning, match=r"`y` has the labels .* taken as classification"):
+    for labels in (y > 0, (y > 0).astype(int)):
+        with pytest.warns(UserWarning, match="`y` has 0 and 1 alone: taken as the classes -1 and"):
             assert mp.inputs_of(X, labels) == signs
     with pytest.raises(ValueError, match="`y_test` has booleans, but `y` has the numbers"):
         mp.Dataset(X, y, X[:10], y[:10] > 0)
@@ -126,3 +126,21 @@ def test_activations_of_a_steady_state_are_as_accurate_as_their_source():
     steady = mp.steady_state(ADATRON, mp.DMFT(rtol=0.02))
     force = np.maximum(1 - seen.x * seen.target, 0)
     assert float((force**2).mean()) == pytest.approx(float(steady.F2), rel=0.1)
+
+
+def test_test_labels_that_were_never_learned_are_told():
+    X, y = table()
+    with pytest.warns(UserWarning, match="`y_test` has labels that `y` has not, 'No', 'Yes'"):
+        mp.Dataset(X, np.where(y > 0, "yes", "no"), X, np.where(y > 0, "Yes", "No"), positive="yes")
+
+
+@pytest.mark.parametrize("sequence", ["replacement", "reshuffled", "fixed"])
+def test_before_the_first_batch_nothing_is_known(sequence):
+    """Eg was that of rounding."""
+    slow = mp.Problem(
+        mp.Teacher(0.3), "adaline", rate=0.5, decay=2, sequence=sequence, batch_share=1 / 3
+    )
+    found = mp.solve(slow, [0.0, 0.05, 0.1], "exact")
+    assert found.Q.values[:2].tolist() == found.R.values[:2].tolist() == [0, 0]
+    assert found.Eg.values[:2].tolist() == [0.5, 0.5]
+    assert float(found.R[2]) > 0.03

@@ -86,6 +86,7 @@ def test_noise_in_the_weights_does_not_follow_the_rate():
     assert_allclose(net.J, plain(sample, 40, lambda k: k / 20, 1, kick.__getitem__), rtol=1e-11)
 
 
+@pytest.mark.filterwarnings("ignore:`batch_size` = 30 is more than")
 @DATA
 @ORDER
 @pytest.mark.parametrize("b", [1, 4, 7, 30])

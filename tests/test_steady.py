@@ -242,6 +242,7 @@ def test_the_explorer_draws_them_against_the_rate(monkeypatch):
     assert (np.diff(found.rate) > 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*never learns")
 def test_the_explorer_shows_that_nothing_is_learned():
     from manypass.explorer import runs
     from manypass.explorer.view import View

@@ -117,7 +117,7 @@ def test_what_is_no_problem_is_refused_by_name(verb):
     ],
 )
 def test_settings_may_be_numbers_of_numpy(kind, settings, tmp_path):
-    found = mp.solve(LINEAR, [0.5], kind(**settings))
+    found = mp.solve(LINEAR, [0.5], kind(**settings), two_time="response" in settings)
     mp.save(found, tmp_path / "x.json")
     kept = json.loads(mp.load(tmp_path / "x.json").attrs["method"])
     assert {name: kept[name] for name in settings} == settings

@@ -15,7 +15,7 @@ import numpy as np
 
 from manypass import checks
 from manypass.checks import Array
-from manypass.data import columns, labels, preparing
+from manypass.data import columns, preparing
 from manypass.data.tidying import aligned
 from manypass.spectrum import gauss_legendre
 
@@ -289,9 +289,10 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     >>> law.mu.round(1).tolist(), law.P.round(2).tolist()
     ([0.2, 1.8], [1.0, 0.0])
     """
-    y, _, task, _, remark = labels.read(aligned("X", X, "y", y), None, None, "", None)
-    if remark and task == "classification":
-        warnings.warn(remark.partition(". Say so")[0], stacklevel=2)
+    y = columns.targets("y", checks.array("y", aligned("X", X, "y", y)), None)
+    if set(np.unique(y)) == {0.0, 1.0}:
+        y = 2 * y - 1
+        warnings.warn("`y` has 0 and 1 alone: taken as the classes -1 and +1", stacklevel=2)
     X, _ = columns.inputs("X", X, None)
     preparing.same_length("X", X, "y", y)
     for name, largest in (("X", abs(X).max()), ("y", abs(y).max())):

@@ -40,6 +40,9 @@ def read(y: Any, y_test: Any, label: str | None, task: str, positive: Any) -> Ta
                 f"`positive` must be one of the labels of {_called(label)}, {held}, "
                 f"got {checks.shown(positive)}"
             )
+        seen = {*_distinct(parts[0])}
+        if odd := [each for values in parts[1:] for each in _distinct(values) if each not in seen]:
+            remark = f"`y_test` has labels that `y` has not, {_listed(odd)}: they are -1"
     else:
         pair = None if task == "regression" else _pair(parts[0], label)
         if pair is None:

@@ -56,8 +56,9 @@ def _curves(problem: Problem, t: Array, two_time: bool, sampling: dict[str, Any]
     out = {name: value.copy() for name, value in found.curves.items()}
     for name in ("Q", "F2"):
         out[name] = np.maximum(out[name], 0.0)  # squares: what is below is rounding
-    for name in ("R", "Q"):
-        out[name][t == 0] = 0.0  # orders begin with J = 0
+    first = problem.batch_share * problem.teacher.alpha * (1 - 1e-9)
+    for name in ("R", "Q"):  # orders begin with J = 0
+        out[name][(t == 0) | (t < first)] = 0.0
     out["Eg"] = generalization_error(task, out["R"], out["Q"])
     if isinstance(found, HebbianOrder):
         out |= _closed(found.training_error())

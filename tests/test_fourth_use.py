@@ -144,3 +144,11 @@ def test_before_the_first_batch_nothing_is_known(sequence):
     assert found.Q.values[:2].tolist() == found.R.values[:2].tolist() == [0, 0]
     assert found.Eg.values[:2].tolist() == [0.5, 0.5]
     assert float(found.R[2]) > 0.03
+
+
+def test_a_fixed_order_that_is_learned_by_heart_is_followed():
+    """F2 falls into rounding, where no two lines agree: it took minutes to say so."""
+    problem = mp.Problem(mp.Teacher(0.5), "adaline", rate=1.0, sequence="fixed")
+    found = mp.solve(problem, [20.0, 25.0], "exact")
+    assert 0 < float(found.F2[1]) < float(found.F2[0]) < 1e-8
+    assert float(found.R[1]) == pytest.approx(0.398942, abs=1e-6)

@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from manypass.checks import Array
-from manypass.exact.epochs import _agree, lines, located, unresolved
+from manypass.exact.epochs import ROUNDING, _agree, lines, located, unresolved
 from manypass.exact.fixed import DIGITS, Fixed, Phase, nearest_branch, power
 from manypass.exact.lines import Cells, Line
 from manypass.exact.training_error import gaussian_errors
@@ -76,7 +76,7 @@ class Repeated:
                 continue
             looks = problem.teacher.alpha * few * np.array([0.75, 1.0])
             early = Repeated(problem, looks, until_settled=False).curves.values()
-            if all(np.isclose(x[0], x[1], rtol=STILL, atol=0) and np.isfinite(x[1]) for x in early):
+            if all(np.isclose(x[0], x[1], rtol=STILL, atol=10 * ROUNDING) and np.isfinite(x[1]) for x in early):
                 self.epoch, count = np.minimum(self.epoch, few - 1), few
         most = MOST if self.radius == 1 else MOST_GROWING
         if count > most:

@@ -75,8 +75,10 @@ class Repeated:
             if few * self._pace < 1:  # not even the fastest mode has relaxed
                 continue
             looks = problem.teacher.alpha * few * np.array([0.75, 1.0])
-            early = Repeated(problem, looks, until_settled=False).curves.values()
-            if all(np.isclose(x[0], x[1], rtol=STILL, atol=10 * ROUNDING) and np.isfinite(x[1]) for x in early):
+            early = np.array([*Repeated(problem, looks, until_settled=False).curves.values()]).T
+            if np.isfinite(early[1]).all() and np.allclose(
+                early[0], early[1], STILL, 10 * ROUNDING
+            ):
                 self.epoch, count = np.minimum(self.epoch, few - 1), few
         most = MOST if self.radius == 1 else MOST_GROWING
         if count > most:

@@ -17,7 +17,7 @@ LAYERED = mp.Problem(mp.Teacher(2.0, hidden=2), mp.Committee(2), rate=1.0, start
 with ThreadPoolExecutor(1) as executor:
     SWEPT = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.0], decay=[0.1, 0.2]), executor=executor)
 X = np.random.default_rng(0).standard_normal((60, 3))
-OWN = PROBLEM.replace(data=mp.Dataset(X, X[:, 0] + X[:, 1] ** 2), decay=0.0)
+OWN = PROBLEM.replace(data=mp.Dataset(X, X[:, 0] + X[:, 1] ** 2 - 1), decay=0.0)
 
 
 class Hostile:

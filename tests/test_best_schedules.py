@@ -28,7 +28,7 @@ def advice():
 @pytest.mark.parametrize("progress", [True, False])
 def test_advice_shows_how_many_schedules_are_compared(capsys, progress):
     X = np.random.default_rng(0).standard_normal((40, 2))
-    problem = mp.Problem(mp.Dataset(X, X[:, 0] + X[:, 1] ** 2), mp.Adaline(), rate=0.1)
+    problem = mp.Problem(mp.Dataset(X, X[:, 0] + X[:, 1] ** 2 - 1), mp.Adaline(), rate=0.1)
     mp.advise(problem, passes=1, schedules=True, progress=progress)
     assert ("schedules:" in capsys.readouterr().err) == progress
 

@@ -67,7 +67,8 @@ def test_two_labels_are_classes_and_a_warning_says_so(y, labels):
 
 
 def test_a_regression_on_two_values_is_one_that_was_asked_for():
-    data = mp.Dataset(X, UP, task="regression")
+    with pytest.warns(UserWarning, match=r"mean 0.4 and standard deviation 0.49, and no column"):
+        data = mp.Dataset(X, UP, task="regression")
     assert (data.task, set(data.y)) == ("regression", {0.0, 1.0})
     with pytest.warns(UserWarning, match="values 0, 1 and 2 alone: taken as regression"):
         mp.Dataset(X, np.arange(40) % 3)
@@ -75,7 +76,7 @@ def test_a_regression_on_two_values_is_one_that_was_asked_for():
         mp.Dataset(X, np.zeros(40))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert mp.Dataset(X, np.arange(40) % 3, task="regression").task == "regression"
+        assert mp.Dataset(X, np.arange(40) % 3 - 1, task="regression").task == "regression"
         assert mp.Dataset(X, np.arange(40) % 11 - 4).task == "regression"  # rather counts
         assert mp.Dataset(X, np.arange(40) % 3, positive=2).task == "classification"
     with pytest.warns(UserWarning, match="values 1 and 2 alone: taken as regression"):
@@ -360,7 +361,14 @@ def test_a_mean_of_the_targets_that_nothing_can_fit_is_told():
         mp.Dataset(X, y - y.mean(), standardize=True)
         mp.Dataset(np.column_stack([X, 5 + X[:, 0]]), y)  # a column has a mean of its own
         mp.Dataset(sparse.csr_array(X), y)
+        mp.Dataset(X, np.sign(X[:, 0] + 0.3), standardize=True)  # nearly balanced classes
+        mp.Dataset(X[:16, :2], y[:16] - 2.6)  # a mean by chance
+    with pytest.warns(
+        UserWarning, match=r"^92% of the targets are \+1, and no .* could fit it: say"
+    ):
         mp.Dataset(X, np.where(y > 1, 1.0, -1.0), standardize=True)  # unbalanced classes
+    with pytest.warns(UserWarning, match=r"mean 0.7.* could fit it: subtract it, or say"):
+        mp.Dataset(X, y - 2.1, standardize=True)
 
 
 def test_columns_without_names_keep_their_numbers_when_others_are_dropped():

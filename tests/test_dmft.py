@@ -13,8 +13,8 @@ from manypass.cavity.grid import at
 from manypass.cavity.moments import averaged
 from manypass.cavity.plan import Clock, Grid, Plan, coarsest, make_plan
 from manypass.cavity.population import even_examples, lead, lead_parts
-from manypass.cavity.smooth import objection
 from manypass.simulation.kernels import compiled_rule
+from manypass.smooth import objection
 
 ADATRON = mp.Problem(mp.Teacher(alpha=1.0), mp.Adatron(kappa=1.0), rate=1.0, decay=0.1)
 LINEAR = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.8)

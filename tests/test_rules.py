@@ -18,8 +18,8 @@ from scipy import special
 import manypass as mp
 from manypass import rules
 from manypass.cavity.rest import rests
-from manypass.cavity.smooth import jumps
 from manypass.simulation import kernels
+from manypass.smooth import jumps
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import math
 import os
 import signal
@@ -118,6 +119,8 @@ def check_drawing(picture: str | None) -> None:
 
 def check_matplotlib() -> None:
     """Say before the work is done why matplotlib does not start, if it does not."""
+    # Where it may write no folder of its own it takes another, and tells: nobody here can mend it.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         import matplotlib  # noqa: F401
     except ValueError as error:

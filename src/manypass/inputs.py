@@ -289,6 +289,11 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     >>> law.mu.round(1).tolist(), law.P.round(2).tolist()
     ([0.2, 1.8], [1.0, 0.0])
     """
+    if isinstance(y, str):
+        raise ValueError(
+            f"`y` must be the targets, got {y!r}: of a frame inputs_of(frame.drop(columns={y!r}), "
+            f"frame[{y!r}]); of a file, read it first"
+        )
     y = columns.targets("y", checks.array("y", aligned("X", X, "y", y)), None)
     if set(np.unique(y)) == {0.0, 1.0}:
         y = 2 * y - 1

@@ -217,6 +217,9 @@ def overview(*results: xr.Dataset, rate: bool | None = None) -> Figure:
         held = [n for n in variables if any(n in r for r in results)]
         if held != [*ERRORS] and all("unit" in r.dims for r in results):
             held = ["R", "Q"]
+        if not held:
+            needed = ", ".join(variables)
+            raise ValueError(f"`results` have none of {needed}, which a panel of overview shows")
         curves(*results, variables=held, rate=shows_rate, ax=ax)
     return figure
 

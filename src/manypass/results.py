@@ -282,7 +282,7 @@ def save(result: xr.Dataset | xr.DataArray, path: str | os.PathLike[str]) -> Non
 
 
 def load(path: str | os.PathLike[str]) -> xr.Dataset:
-    """Open a result that `save` wrote.
+    """Open a result that `save` wrote; of an array, the Dataset that holds it.
 
     Examples
     --------

@@ -134,8 +134,11 @@ class Start:
             except ValueError as error:  # it names what is wrong in it, not whose R and Q these are
                 raise ValueError(f"`start`: {error}") from None
         if not isinstance(given, Start):
+            own = isinstance(data, Dataset)
+            like = "weights=[...]" if own else "R=0.5, Q=1.0"
+            table = "weights = [...]" if own else "R = 0.5, Q = 1.0"
             raise ValueError(
-                f"`start` must be Start(R=0.5, Q=1.0), in a file the table {{ R = 0.5, Q = 1.0 }}, "
+                f"`start` must be Start({like}), in a file the table {{ {table} }}, "
                 f"got {checks.shown(given)}"
             )
         own = isinstance(data, Dataset)

@@ -14,11 +14,11 @@ from manypass.cavity.dmft import sample, summary
 from manypass.cavity.modes import few
 from manypass.cavity.plan import LARGEST, Plan, coarsest, make_plan
 from manypass.cavity.settling import warn_of
-from manypass.cavity.smooth import jumps
 from manypass.checks import Array
 from manypass.ensemble import DivergedError, Measured, Progress, cores, in_order, shown
 from manypass.layers.net import Net
 from manypass.problem import Problem
+from manypass.smooth import jumps
 
 if TYPE_CHECKING:
     from manypass.cavity.method import DMFT

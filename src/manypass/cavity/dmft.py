@@ -105,9 +105,11 @@ def summary(
         if name in TWO_TIME:  # so many pairs are never all seen: a bias stays, as large as it looks
             chances = bias[name] ** 2 + chance[name] ** 2
         parts = {
-            "sampling": student * out[f"{name}_se"]
-            + floors.get(name, ROUNDING * size * (name not in exact))
-            + even * np.abs(np.where(np.isfinite(out[name]), out[name], 0.0)),
+            "sampling": np.sqrt(
+                (student * out[f"{name}_se"]) ** 2
+                + floors.get(name, ROUNDING * size * (name not in exact)) ** 2
+                + (even * np.abs(np.where(np.isfinite(out[name]), out[name], 0.0))) ** 2
+            ),
             "step": STEP_LEFT * left * (1 + FAR * left / size) + nodes * size,
             "population": np.sqrt(
                 chances

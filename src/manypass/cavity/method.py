@@ -16,7 +16,6 @@ from manypass.cavity.accuracy import FIRST, ensemble, one_pass, step_of, threads
 from manypass.cavity.plan import make_plan
 from manypass.cavity.population import even_examples, lead
 from manypass.cavity.settling import CURVES, with_errors, with_layers
-from manypass.cavity.smooth import objection
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import DivergedError, Measured, Progress, extended
@@ -24,6 +23,7 @@ from manypass.layers.alike import tell
 from manypass.layers.net import Net
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
+from manypass.smooth import objection
 
 RTOL = 0.01  # unless told
 FADED = 1e-3  # of ⟨F²⟩: what diverges by its rate does not first learn nearly everything

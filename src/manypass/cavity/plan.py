@@ -12,11 +12,11 @@ import numpy as np
 
 from manypass import schedules
 from manypass.cavity.settling import by_chance, fastest, unchanging
-from manypass.cavity.smooth import jumps
 from manypass.checks import Array
 from manypass.ensemble import Measured
 from manypass.orders import steps_by
 from manypass.problem import Problem
+from manypass.smooth import jumps
 
 FEWEST = 16  # steps, so that the grid of twice the step can still be interpolated
 IN_EPOCH = 8  # steps in an epoch, for the same reason

@@ -10,12 +10,12 @@ import numpy as np
 import xarray as xr
 
 from manypass import schedules
-from manypass.cavity.smooth import TARGETS
 from manypass.ensemble import Measured
 from manypass.layers.errors import generalization
 from manypass.layers.net import Net
 from manypass.observables import generalization_error
 from manypass.problem import Problem
+from manypass.smooth import TARGETS
 
 CURVES = ("R", "Q", "F2", "Et")
 POINTS = 1 << 16  # for the signs of E_g

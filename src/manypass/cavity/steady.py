@@ -31,13 +31,13 @@ from manypass.cavity.settle import (
     settle,
 )
 from manypass.cavity.settling import NotSettledError, warn_of
-from manypass.cavity.smooth import objection
 from manypass.cavity.stationary import Stationary
 from manypass.ensemble import Average, Measured, apart, cores, go_on, in_order
 from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import LARGE
 from manypass.simulation.kernels import compiled_rule
+from manypass.smooth import objection
 
 SAMPLES = 8192  # unless told
 RTOL = 0.01  # unless told

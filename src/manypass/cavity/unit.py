@@ -9,9 +9,9 @@ import numpy as np
 
 from manypass.cavity import moments, passes
 from manypass.cavity.looked import Looked
-from manypass.cavity.smooth import jumps
 from manypass.checks import Array
 from manypass.problem import Problem
+from manypass.smooth import jumps
 
 
 class Unit:

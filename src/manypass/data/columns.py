@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,23 @@ def is_frame(table: Any) -> bool:
 def is_indexed(table: Any) -> bool:
     """Whether this is a pandas frame or series, whose rows have labels."""
     return hasattr(table, "index") and hasattr(table, "loc")
+
+
+def labelled(table: Any) -> Any:
+    """Return what pandas makes of an array of xarray whose rows have labels, or what was given."""
+    rows = getattr(table, "dims", ())[:1]
+    if type(table).__name__ == "DataArray" and table.ndim < 3 and set(rows) & {*table.indexes}:
+        return table.to_pandas()
+    return table
+
+
+def with_rows(frame: Any) -> Any:
+    """Return a frame that was read, in which the names of its rows are columns if they have names.
+
+    So they are in text files, and in Parquet, where only pandas knows them from others.
+    """
+    named = [name for name in frame.index.names if name is not None]
+    return frame.reset_index(named) if named else frame
 
 
 def is_sparse(table: Any) -> bool:
@@ -158,7 +176,8 @@ def numbers(argument: str, values: Any, label: str | None = None) -> Array:
     try:
         plain = np.asarray(values)
         if plain.dtype.kind == "O":  # frames with missing entries: pd.NA and None
-            plain = np.array([np.nan if missing(v) else v for v in plain.ravel()])
+            cells = [np.nan if missing(v) else v for v in plain.ravel()]
+            plain = np.array([float(v) if isinstance(v, Decimal) else v for v in cells])
         if plain.dtype.kind not in "biuf":
             raise TypeError
     except (TypeError, ValueError):

@@ -164,8 +164,8 @@ class Dataset:
                 )
         if self.standardize:
             X, X_test = preparing.standardized(X, X_test)
-        if not (self.intercept or remark) and task == "regression":
-            remark = preparing.unfitted(X, y)
+        if not (self.intercept or remark):
+            remark = preparing.unfitted(X, y, task)
         if self.intercept:
             X, X_test = (
                 None if part is None else preparing.with_ones(part) for part in (X, X_test)

@@ -76,7 +76,7 @@ def _numbers(parts: list[Any], label: str | None, task: str) -> Targets:
         task = "classification" if (np.abs(held) == 1).all() else "regression"
         few = held.size <= min(CLASSES, max(2, found[0].size // 4))
         if few and task == "regression" and (held == held.round()).all():
-            *rest, last = (f"{value:g}" for value in held)
+            *rest, last = (f"{value + 0.0:g}" for value in held)  # no -0
             alone = f"values {', '.join(rest)} and {last}" if rest else f"value {last}"
             remark = (
                 f"{_called(label)} has the {alone} alone: taken as regression. If these are "

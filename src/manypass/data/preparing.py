@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from manypass.checks import Array
 from manypass.data import columns
 
+UNFITTED = 0.5  # mean of the targets, in units of their deviation: a fifth of ⟨ỹ²⟩ stays for ever
+CHANCE = 4.0  # times its standard error: of few examples a mean may be nothing but chance
 LARGE = 1e3  # times as large as most columns: others then learn nothing in a million passes
 
 
@@ -49,19 +52,25 @@ def standardized(X: Any, X_test: Any) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
-def unfitted(X: Any, y: Array) -> str:
+def unfitted(X: Any, y: Array, task: str) -> str:
     """Say that the mean of the targets cannot be learned, where columns have none and it matters.
 
     Sparse columns, whose zeros stay zeros, and others that are not centred can carry a mean.
     """
     mean, spread = float(np.mean(y)), float(np.std(y))
-    if columns.is_sparse(X) or abs(mean) <= 1.5 * spread:
+    if columns.is_sparse(X) or abs(mean) <= max(UNFITTED, CHANCE / math.sqrt(len(y))) * spread:
         return ""
     if np.sum(X.mean(axis=0) ** 2 / np.mean(X**2, axis=0)) > 0.2:  # of a constant, what they hold
         return ""
+    what, remedy = (
+        f"targets have mean {mean:.3g} and standard deviation {spread:.3g}",
+        "subtract it, or ",
+    )
+    if task == "classification":
+        what, remedy = f"{np.mean(y > 0):.0%} of the targets are +1", ""
     return (
-        f"targets have mean {mean:.3g} and standard deviation {spread:.3g}, and no column has a "
-        f"mean that could fit theirs: subtract it, or say intercept=True (--intercept)"
+        f"{what}, and no column has a mean that could fit it: {remedy}say intercept=True "
+        f"(--intercept)"
     )
 
 

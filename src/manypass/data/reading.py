@@ -254,7 +254,9 @@ def _table(
     text: dict[str, Any] = {}
     try:
         text = {} if suffix == ".parquet" else _text_options(file, target, style)
-        table = pd.read_csv(file, **text) if text else pd.read_parquet(file)
+        table = pd.read_csv(file, **text) if text else columns.with_rows(pd.read_parquet(file))
+        if text and style["thousands"] is not None:
+            _check_groups(f"`{argument}` {str(path)!r}", table, file, text)
         if text and "names" not in text:  # pandas would call the second of two columns 'a' a.1
             first = pd.read_csv(file, **text, header=None, nrows=1, dtype=str).iloc[0].dropna()
             _check_header(f"`{argument}` {str(path)!r}", list(map(str, first)))
@@ -403,6 +405,24 @@ def _check_points(where: str, table: Any, spared: tuple[str, ...], commas: bool)
         raise ValueError(
             f"{where}: column {str(name)!r} has {what}: leave it out (`drop`), or {remedy}"
         )
+
+
+def _check_groups(where: str, table: Any, file: Path, text: dict[str, Any]) -> None:
+    """Refuse numbers in which what groups thousands stands elsewhere: it would be passed over."""
+    import pandas as pd
+
+    mark, plain = text["thousands"], {k: v for k, v in text.items() if k != "thousands"}
+    whole = rf"[+-]?[1-9]\d{{0,2}}({re.escape(mark)}\d{{3}})+({re.escape(text['decimal'])}\d*)?"
+    written = pd.read_csv(file, **plain, dtype=str)
+    for at, kind in enumerate(table.dtypes):
+        cells = written.iloc[:, at].dropna().str.strip() if kind.kind in "iuf" else []
+        odd = [c for c in cells if mark in c and not re.fullmatch(whole, c)]
+        if odd:
+            words = f"{where}: column {str(table.columns[at])!r} has {odd[0]!r}, in which {mark!r} "
+            words += "does not group thousands"
+            kind = {",": "comma", ".": "point"}.get(mark)
+            ask = f": is it a decimal {kind}? Say `decimal` = {mark!r}" if kind else ""
+            raise _OptionError(words + ask)
 
 
 class _OptionError(ValueError):

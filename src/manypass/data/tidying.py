@@ -27,6 +27,7 @@ def aligned(one: str, table: Any, other: str, values: Any) -> Any:
 
     Frames that were shuffled or sorted apart keep their row labels: these say what goes together.
     """
+    table, values = columns.labelled(table), columns.labelled(values)
     if not (columns.is_indexed(table) and columns.is_indexed(values)):
         return values
     if len(table.index) != len(values.index) or table.index.equals(values.index):

@@ -22,10 +22,10 @@ from scipy.special import ndtr
 
 from manypass import schedules
 from manypass.cavity.modes import few
-from manypass.cavity.smooth import objection
 from manypass.checks import Array
 from manypass.observables import generalization_error
 from manypass.problem import Problem
+from manypass.smooth import objection
 from manypass.spectrum import gauss_legendre
 
 NODES = 1e-9  # error of sums over eigenvalues

@@ -174,5 +174,6 @@ def _sign(given: Problem) -> None:
     if data.task == "classification" and activation == "relu" and one_sign:
         raise ValueError(
             f"`second` of the teacher = {list(second)} gives, with ReLU units, outputs of one "
-            f"sign: for classification it must have both"
+            f"sign: for classification it must have both; or take another `activation`, or `task` "
+            f"'regression'"
         )

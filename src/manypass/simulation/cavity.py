@@ -13,6 +13,7 @@ from manypass.problem import Problem, checked
 from manypass.simulation import kernels
 from manypass.simulation.examples import Examples, Indices
 from manypass.simulation.network import Learner
+from manypass.simulation.sample import stimulus as size_of
 
 
 def cavity_experiment(
@@ -22,7 +23,7 @@ def cavity_experiment(
     n: int = 1000,
     seed: int | None = 0,
     stimuli: int = 20,
-    stimulus: float = 1e-6,
+    stimulus: float | None = None,
 ) -> xr.Dataset:
     """x(t) = h(t) + v Σ_{t_r < t} G(t,t_r) F(x(t_r), ỹ), tested on one example of a training set.
 
@@ -38,8 +39,9 @@ def cavity_experiment(
         Size of the networks; the same seed gives the same numbers, None draws one.
     stimuli : int
         Number of runs, each with a random stimulus to all weights, that G is averaged over.
-    stimulus : float
-        Size of the stimulus to each weight.
+    stimulus : float, optional
+        Size of the stimulus to each weight: by default as `Simulation` has it. The response of a
+        force that jumps is rough; it takes many `stimuli`.
 
     Returns
     -------
@@ -59,7 +61,8 @@ def cavity_experiment(
     t = checks.increasing("times", times, results.LATEST)
     checked(problem)
     n, stimuli = checks.count("n", n, 2, 10**6), checks.count("stimuli", stimuli, 1, 10**6)
-    stimulus = checks.number("stimulus", stimulus, 1e-12, 1e3)
+    if stimulus is not None:
+        stimulus = checks.number("stimulus", stimulus, 1e-12, 1e3)
     seed = checks.seed("seed", seed)
     for name, plain in (("batch_size", 1), ("momentum", 0.0)):
         if (value := getattr(problem, name)) != plain:
@@ -102,13 +105,13 @@ class _Trial:
     """One training set and one learning sequence, to be run again and again."""
 
     def __init__(self, problem: Problem, n: int, seed: int, steps: int) -> None:
-        data, self.draws, self.noise, stimulus = np.random.SeedSequence(seed).spawn(4)
+        data, self.draws, self.noise, own = np.random.SeedSequence(seed).spawn(4)
         self.problem, self.force = problem, kernels.compiled_force(problem.rule)
         self.examples = Examples.draw(
             problem.teacher, n, np.random.default_rng(data), np.dtype(float)
         )
         self.target = float(self.examples.targets[0])
-        self.stimulus = np.random.default_rng(stimulus)
+        self.stimulus = np.random.default_rng(own)
         self.sequence, self.offsets = self.network().plan(steps)
 
     def network(self) -> Learner:
@@ -133,14 +136,14 @@ class _Trial:
             found[step], now = float(network.J @ self.examples.X[0]), step
         return np.array([found[s] for s in steps]), np.array([found[s] for s in mine])
 
-    def response(self, steps: Indices, mine: Indices, stimuli: int, size: float) -> Array:
+    def response(self, steps: Indices, mine: Indices, stimuli: int, given: float | None) -> Array:
         """G(t, t_r) = z·ΔJ(t)/N per unit of a stimulus z = ±1 added by the step at t_r."""
         G = np.zeros((steps.size, mine.size))
         plain = self.weights(steps, 0, self.network())
         for r, instant in enumerate(mine):
             before = self.network()
             self.learn(before, 0, instant + 1)
-            later = steps > instant
+            later, size = steps > instant, given or size_of(self.problem, before.J)
             for _ in range(stimuli):
                 z = self.stimulus.choice((-1.0, 1.0), size=before.J.size)
                 network = self.network()

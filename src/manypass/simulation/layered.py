@@ -152,14 +152,14 @@ class LayeredSample(Sample):
         """G_kl(t,s) = z·ΔJ_k(t)/N per unit of a stimulus z = ±1 to the weights of unit l at s."""
         n, K = self.method.n, J.shape[1]
         G = np.zeros((t.size, t.size, K, K))
-        for i in range(t.size):
+        for i, size in enumerate(self.stimuli(J)):
             for unit in range(K):
                 z = self.stimulus.choice((-1.0, 1.0), size=n)
                 network = self.network()
                 followed(network, t[: i + 1])
-                network.J[unit] += self.method.stimulus * z
+                network.J[unit] += size * z
                 moved = followed(network, t[i:])[0]
-                G[i:, i, :, unit] = (moved - J[i:]) @ z / (self.method.stimulus * n)
+                G[i:, i, :, unit] = (moved - J[i:]) @ z / (size * n)
         G[lost] = np.inf
         return G
 

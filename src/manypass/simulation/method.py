@@ -23,7 +23,8 @@ from manypass.simulation import coarse, kernels, settling
 from manypass.simulation.examples import held, how_many
 from manypass.simulation.given import GivenSample, given_examples, table
 from manypass.simulation.network import largest_drag
-from manypass.simulation.sample import MEASURED_AT_ONCE, Sample
+from manypass.simulation.sample import MEASURED_AT_ONCE, Sample, bent
+from manypass.smooth import jumps
 
 PRECISIONS = ("float64", "float32")
 
@@ -53,8 +54,10 @@ class Simulation:
         still moves R, Q or F2 by more than 1 % and chance.
     response : bool
         With `two_time`, also measure G(t,s): one more run from every time s on.
-    stimulus : float
-        Size of the stimulus to each weight with which the response is measured.
+    stimulus : float, optional
+        Size of the stimulus to each weight with which the response is measured: by default 1e-6 or,
+        where the force jumps, a fifth of the weights' own typical size at that time, since examples
+        respond only if it takes them across the jump. What is not linear in it is in `G_se`.
     threads : int, optional
         Networks simulated at the same time; by default one per core.
     device : {"cpu", "cuda"}
@@ -93,7 +96,7 @@ class Simulation:
     precision: str | None = None
     settle: float = 20.0
     response: bool = False
-    stimulus: float = 1e-6
+    stimulus: float | None = None
     threads: int | None = None
     device: str = "cpu"
 
@@ -112,7 +115,8 @@ class Simulation:
         checks.choice("device", self.device, card.DEVICES)
         checks.choice("precision", self.number, PRECISIONS)
         checks.number("settle", self.settle, 0, 1e6)
-        checks.number("stimulus", self.stimulus, 1e-12, 1e3)
+        if self.stimulus is not None:
+            checks.number("stimulus", self.stimulus, 1e-12, 1e3)
         checks.flag("response", self.response)
         if self.response and self.number != "float64":
             raise ValueError("`response` is a small difference: it needs precision='float64'")
@@ -402,4 +406,6 @@ class Simulation:
         diverged = np.rint(values.pop("diverged") * average.count).astype(int)
         values.pop("diverged_se")
         method = self._on(problem)
+        if "G" in values and jumps(problem.rule, problem.data.task):
+            values["G_se"] = np.hypot(values["G_se"], bent(values, self.stimulus, method.n))
         return results.dataset(problem, method, {**values, "diverged": diverged}, coords)

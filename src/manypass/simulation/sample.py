@@ -19,11 +19,14 @@ from manypass.simulation.batch import Flow
 from manypass.simulation.descent import Descent
 from manypass.simulation.examples import Examples, Fresh
 from manypass.simulation.network import Learner, largest_drag
+from manypass.smooth import jumps
 
 if TYPE_CHECKING:
     from manypass.simulation.method import Simulation
 
 MEASURED_AT_ONCE = 64  # times whose activations of all examples are held together
+SMALL = 1e-6  # stimulus to each weight of a network whose force is continuous
+CARRIED = 0.2  # and where it jumps, in units of the weights' own size: some examples cross the jump
 Flags = NDArray[np.bool_]
 
 
@@ -88,14 +91,24 @@ class Sample:
     def response(self, t: Array, J: Array, lost: Flags) -> Array:
         """G(t,s) = zᵀΣΔJ(t)/N per unit of a stimulus z = ±1 to every weight at time s."""
         G, mu = np.zeros((t.size, t.size)), np.square(self.examples.root)
-        for i in range(t.size):
+        for i, size in enumerate(self.stimuli(J)):
             z = self.stimulus.choice((-1.0, 1.0), size=self.method.n)
             network = self.network()
             follow(network, t[: i + 1])
-            network.J = (network.J + self.method.stimulus * z).astype(network.J.dtype)
+            network.J = (network.J + size * z).astype(network.J.dtype)
             moved, _ = follow(network, t[i:])
-            G[i:, i] = (moved - J[i:]) @ (mu * z) / (self.method.stimulus * self.method.n)
+            G[i:, i] = (moved - J[i:]) @ (mu * z) / (size * self.method.n)
         return np.where(lost[:, None], np.inf, G)
+
+    def stimuli(self, J: Array) -> Array:
+        """Size of a stimulus to every weight at each time, given J (times first)."""
+        J = J.reshape(len(J), -1)
+        moving = np.any(J, axis=1, keepdims=True)
+        J = np.where(moving, J, np.roll(J, -1, axis=0))  # J = 0: as soon as it moves
+        given = self.method.stimulus
+        return np.array(
+            [stimulus(self.problem, weights) if given is None else given for weights in J]
+        )
 
     def steady(self, window: float) -> Measured:
         """Measure after `settle`, the weights averaged over the window; and what has `moved`."""
@@ -148,6 +161,27 @@ class Sample:
         for name, values in out.items():
             values[lost] = 0.5 if task == "classification" and name in ("Eg", "Et") else np.inf
         return out | {"diverged": lost.astype(float)}
+
+
+def stimulus(problem: Problem, J: Array) -> float:
+    """Size of a stimulus to each of the weights J by which a response is seen."""
+    size = math.sqrt(float(np.mean(J**2)))
+    return CARRIED * size if size and jumps(problem.rule, problem.data.task) else SMALL
+
+
+def bent(values: Measured, stimulus: float | None, n: int) -> Array:
+    """How far G of a force that jumps may be off since the stimulus is not small: ε²/2⟨Q⟩ of 1 − G.
+
+    What responds is the density of x at the jump, as the stimulus, of length ε, has smeared it.
+    """
+    Q = values["Q"] if values["Q"].ndim == 1 else np.einsum("tkk->tk", values["Q"]).mean(axis=1)
+    start = np.where(Q > 0, Q, np.append(Q[1:], 1.0))
+    square = CARRIED**2 * start if stimulus is None else np.full(Q.size, stimulus**2 * n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.minimum(square / np.maximum(Q[:, None] + Q, 1e-300), 1.0)
+    share = np.tril(share, -1).reshape(share.shape + (values["G"].ndim - 2) * (1,))
+    one = np.eye(values["G"].shape[-1]) if values["G"].ndim > 2 else 1.0
+    return np.asarray(share * np.abs(one - values["G"]))
 
 
 def beginning(

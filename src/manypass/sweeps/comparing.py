@@ -13,7 +13,7 @@ from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import Adaline
 from manypass.schedules import Cosine, Schedule, plain
-from manypass.sweeps.searching import Notes
+from manypass.sweeps.searching import Notes, small
 
 EVALUATIONS = 60  # of each kind, after a coarse grid
 NODES = 65  # of times at which weights are averaged
@@ -45,7 +45,7 @@ def compare(problem: Problem, objective: str, at: Any, method: Any, progress: bo
         with notes.taken():
             found = verbs.solve(problem.replace(rate=rate), [until], method)
         if objective not in found:
-            held = ", ".join(str(n) for n in found.data_vars if not str(n).endswith("_se"))
+            held = small(found)
             raise LookupError(f"`objective` must be among {held}, got {checks.shown(objective)}")
         return float(found[objective].values[-1])
 

@@ -79,6 +79,11 @@ def _check_places(entries: dict[str, Any], sweep: dict[str, Any]) -> None:
                 f"{name} = {_typed(entry)} above [sweep]{more}"
             )
     for name in entries:
+        if name in ("out", "workers", "cluster"):
+            raise ValueError(
+                f"the plan has the key {name!r}, which is a flag of the command: manypass sweep "
+                f"plan.toml --{name} ..."
+            )
         owner = next((method for method, known in SETTINGS.items() if name in known), None)
         if owner and name not in PROBLEM_FIELDS:
             setting = f"{name} = {_typed(entries[name])}"

@@ -28,6 +28,14 @@ SETTLED = 1e-6  # relative differences of curves that no longer change
 LONG = 10.0  # seconds from which on the cost is said beforehand
 
 
+def small(found: xr.Dataset) -> str:
+    """Names of what may be made least: all that is measured but the overlaps, which should grow."""
+    left_out = ("R", "R_end", "diverged")
+    return ", ".join(
+        str(n) for n in found.data_vars if n not in left_out and not str(n).endswith("_se")
+    )
+
+
 class Notes:
     """What values were warned of, to be told once: a search looks at many of them."""
 
@@ -107,9 +115,8 @@ class Goal:
     def of(self, found: xr.Dataset) -> xr.DataArray:
         """Return the objective of a result, and note its error."""
         if self.objective not in found:
-            held = ", ".join(str(n) for n in found.data_vars if not str(n).endswith("_se"))
             raise ValueError(
-                f"`objective` must be among {held}, got {checks.shown(self.objective)}"
+                f"`objective` must be among {small(found)}, got {checks.shown(self.objective)}"
                 f"{self._remedy()}"
             )
         if f"{self.objective}_se" in found:

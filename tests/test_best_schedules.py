@@ -186,7 +186,7 @@ def test_the_best_schedule_of_a_teacher():
     [
         ({}, "`at` must be a time for `over` = 'schedule'"),
         ({"at": -1.0}, "`at` must be"),
-        ({"at": 1.0, "objective": "foo"}, "`objective` must be among R, Q, F2"),
+        ({"at": 1.0, "objective": "foo"}, "`objective` must be among Q, F2"),
         ({"at": 1.0, "window": 2.0}, "`window` is varied"),
     ],
 )

@@ -319,7 +319,7 @@ def test_laws_may_come_as_arrays():
     assert inputs.Blocks(np.array([1.0, 2.0])) == inputs.Blocks([1.0, 2.0])
     with pytest.raises(ValueError, match="`X` is zero everywhere"):
         mp.inputs_of(np.zeros((9, 2)), np.ones(9))
-    with pytest.raises(ValueError, match="`y` must be numbers, got 'y'"):
+    with pytest.raises(ValueError, match="`y` must be the targets, got 'y'"):
         mp.inputs_of(np.ones((9, 2)), "y")
 
 

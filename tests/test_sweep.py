@@ -541,7 +541,7 @@ def test_a_prepared_solver_compiles_nothing_more():
         ({"over": {}}, "`over` must be a field"),
         ({"over": {"decay": 5}}, r"`over\[decay\]` must be two bounds, got 5"),
         ({"over": {"rate": (2, 1)}}, r"`over\[rate\]` must rise"),
-        ({"over": "rate", "objective": "X"}, "`objective` must be among R, Q, F2, Eg, got 'X'$"),
+        ({"over": "rate", "objective": "X"}, "`objective` must be among Q, F2, Eg, got 'X'$"),
         (
             {"over": "decay", "objective": "Et"},
             r"got 'Et', .* give `method` DMFT\(\) or Exact\(accuracy=1e-2\)",

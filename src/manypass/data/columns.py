@@ -50,10 +50,8 @@ def is_indexed(table: Any) -> bool:
 
 def labelled(table: Any) -> Any:
     """Return what pandas makes of an array of xarray whose rows have labels, or what was given."""
-    rows = getattr(table, "dims", ())[:1]
-    if type(table).__name__ == "DataArray" and table.ndim < 3 and set(rows) & {*table.indexes}:
-        return table.to_pandas()
-    return table
+    known = type(table).__name__ == "DataArray" and 0 < table.ndim < 3
+    return table.to_pandas() if known and table.dims[0] in table.indexes else table
 
 
 def with_rows(frame: Any) -> Any:

@@ -132,14 +132,26 @@ def test_numbers_that_make_one_whole_are_given_once(command, flag, value, capsys
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("solve --alpha 1 --rate 1 --window 50", "; only `manypass steady` has it"),
-        ("solve --alpha 1 --rate 1 --window=50", "; only `manypass steady` has it"),
+        (
+            "solve --alpha 1 --rate 1 --window 50",
+            "; only `manypass steady`, `manypass best` have it",
+        ),
+        (
+            "solve --alpha 1 --rate 1 --window=50",
+            "; only `manypass steady`, `manypass best` have it",
+        ),
         ("steady --alpha 1 --plot x.png", "; only `manypass solve`, `manypass worth` have it"),
         ("steady --alpha 1 --times 1,2", "; only `manypass solve` has it"),
-        ("critical-rate --alpha 1 --n 5", "; only `manypass solve`, `manypass steady` have it"),
+        (
+            "critical-rate --alpha 1 --n 5",
+            "; only `manypass solve`, `manypass steady`, `manypass best`",
+        ),
         ("sweep x.toml --alpha 1", "; --alpha is said by the plan, see `manypass sweep --help`"),
         ("sweep x.toml --batch-size 1", "; --batch-size is said by the plan, see `manypass sweep"),
-        ("solve --alpha 1 --windw 5", "; did you mean --window, of `manypass steady`?"),
+        (
+            "solve --alpha 1 --windw 5",
+            "; did you mean --window, of `manypass steady`, `manypass best`?",
+        ),
         ("solve --alpha 1 --dorp a", "; did you mean --drop?"),
         ("solve --alpha 1 --lr 1", "; here it is --rate (v = N times the factor of a step)"),
     ],

@@ -15,14 +15,12 @@ from typing import Any, NoReturn
 
 from manypass import __version__
 from manypass.commands import (
-    run_advise,
     run_critical_rate,
     run_explore,
     run_reproduce,
     run_solve,
     run_steady,
     run_sweep,
-    run_worth,
 )
 from manypass.files import lost_folder
 from manypass.flags import (
@@ -32,10 +30,12 @@ from manypass.flags import (
     Once,
     fail,
     method_flags,
+    number,
     problem_flags,
     seed_flag,
     typed_start,
 )
+from manypass.questions import run_advise, run_best, run_worth
 
 FLAG_NAMES = {"path": "data"}  # where a flag is called otherwise than its argument
 QUOTE = "'"
@@ -274,6 +274,28 @@ def parser() -> Parser:
     limit.add_argument(
         "--device", default="cpu", help="with --data: cpu (default) or cuda, an NVIDIA card"
     )
+
+    text = "The rate, decay, window, stopping time or schedule that makes an error least."
+    least = command("best", run_best, text, parents=given)
+    least.add_argument(
+        "--over",
+        action="append",
+        required=True,
+        metavar="FIELD[=LOW:HIGH]",
+        help="what is varied: rate, decay, temperature, noise, alpha, window (averaging time), "
+        "time (when to stop) or schedule (ways to change the rate); repeated with bounds: together",
+    )
+    least.add_argument(
+        "--objective", default="Eg", help="what should be small: Eg (default), Et, F2, Q, F2_test"
+    )
+    least.add_argument(
+        "--at", type=number, default="steady", help="when: a time, or steady (default)"
+    )
+    least.add_argument(
+        "--window", type=float, default=0.0, help="averaging time in the steady state (default: 0)"
+    )
+    method_flags(least, "auto", "exact", "dmft", "mean-force", "simulation")
+    least.add_argument("--out", help="write the numbers as .nc, .csv or .json")
 
     text = "Many problems: a grid over any fields, from a plan in TOML; goes on where it was."
     many = command(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import math
 import os
 import signal
 import sys
@@ -276,87 +275,6 @@ def run_critical_rate(arguments: argparse.Namespace) -> None:
         print(f"v/v_c = {problem.rate / limit:.6f}")
         if not given and orders.refusal(problem, "slow_mode") is None:
             print(f"slow mode = {verbs.slow_mode(problem):.6f}")
-
-
-def run_worth(arguments: argparse.Namespace) -> None:
-    """Print, save and draw what repeated data are worth."""
-    check_suffix("--out", arguments.out, TABLES)
-    check_drawing(arguments.plot)
-    from manypass.worth import FITTED, effective_data
-
-    passes = read_times(arguments.passes, "passes")
-    entries = read_entries(arguments)
-    if named_file(entries):
-        raise ValueError(
-            "worth needs a teacher, --alpha: what fresh examples would give is not known of --data"
-        )
-    with heard_from():
-        found = effective_data(make_problem(entries), passes, tuned=arguments.tuned)
-    with saved_after(found, arguments.out):
-        R_star = float(found.R_star)
-        known = R_star >= 0  # not NaN
-        unknown = {"R_star"} if known else {"R_star", "fit"}
-        columns = [str(name) for name in ("passes", *found.data_vars) if name not in unknown]
-        print("".join(f"{name:>16}" for name in columns))
-        for row in zip(*(found[name].values for name in columns), strict=True):
-            print("".join(f"{value:16.6g}" for value in row))
-        some = int(((found.effective_data > 0) & (found.effective_data < math.inf)).sum())
-        ends = {0.0: ": more passes add nothing", math.inf: ": all are worth as much as the first"}
-        print(
-            f"R* = {R_star:.4g}{ends.get(R_star, '')}"
-            if known
-            else f"R* is not known: it is fitted to the worth of at least {FITTED} numbers of "
-            f"passes, here {some} {'has' if some == 1 else 'have'} one: give more in --passes"
-        )
-    if arguments.plot:
-        from manypass import plot
-
-        figure, (ax,) = plot.new_figure(1)
-        plot.worth(found, ax=ax)
-        plot.save_figure(figure, arguments.plot)
-
-
-def named_file(entries: dict[str, Any]) -> bool:
-    """Whether the examples are one's own, from a file."""
-    data = entries["data"]
-    return isinstance(data, dict) and "path" in data
-
-
-def run_advise(arguments: argparse.Namespace) -> None:
-    """Print and save advice; without a rate, that of half the critical one is the start."""
-    check_suffix("--out", arguments.out, TABLES)
-    from manypass import checks
-    from manypass.data.advice import advise, text, trained_on
-    from manypass.data.search import LIMITS
-    from manypass.data.solution import critical_rate
-
-    entries = read_entries(arguments)
-    if not named_file(entries):
-        raise ValueError(
-            "advise needs --data FILE and --target COLUMN: it is about examples of your own"
-        )
-    problem = make_problem({"rate": 1.0, **entries})
-    spare_data(arguments.out, problem)
-    if "rate" not in entries:
-        part = trained_on(problem, arguments.holdout, checks.seed("seed", arguments.seed))
-        half = critical_rate(part) / 2
-        problem = problem.replace(rate=min(max(half, LIMITS[0]), LIMITS[1]))
-    progress = sys.stderr.isatty()
-    with nullcontext() if progress else heard_from():
-        found = advise(
-            problem,
-            passes=arguments.passes,
-            objective=arguments.objective,
-            holdout=arguments.holdout,
-            seed=arguments.seed,
-            schedules=arguments.schedules,
-            progress=progress,
-        )
-    describe(problem)
-    with saved_after(found, arguments.out):
-        print(text(found))
-        if "rate" not in entries:
-            print(f"start: half this critical rate, {problem.rate:.5g}, since no --rate was given")
 
 
 def run_sweep(arguments: argparse.Namespace) -> None:

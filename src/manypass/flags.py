@@ -115,7 +115,7 @@ def problem_flags() -> argparse.ArgumentParser:
     )
     group.add_argument(
         "--rate",
-        type=_number,
+        type=number,
         help="learning rate v, or a schedule: cosine:HIGH:LOW:UNTIL, inverse:VALUE:TAU[:POWER], "
         "exponential:VALUE:TAU, steps:0:1.5:2:0.3, warmup:UNTIL:THEN",
     )
@@ -153,7 +153,7 @@ def problem_flags() -> argparse.ArgumentParser:
     own.add_argument("--decimal", help="before the decimals of text files: . (default) or ,")
     own.add_argument("--thousands", help="what groups digits in text files: , . ' or a blank")
     group.add_argument(
-        "--decay", type=_number, help="weight decay lambda, or a schedule (default: 0)"
+        "--decay", type=number, help="weight decay lambda, or a schedule (default: 0)"
     )
     group.add_argument("--task", help="classification (default) or regression")
     group.add_argument("--noise", type=float, help="noise in the targets, epsilon (default: 0)")
@@ -205,7 +205,7 @@ def problem_flags() -> argparse.ArgumentParser:
     return flags
 
 
-def _number(text: str) -> float | str:
+def number(text: str) -> float | str:
     """Return a number, or the text of a schedule as it is: `Problem` knows what is wrong."""
     try:
         return float(text)
@@ -465,6 +465,32 @@ def read_times(text: str, name: str = "times") -> Array:
             f"how many there are, both ends among them, not a step"
         )
     return np.linspace(ends[0], ends[1], count)
+
+
+def read_over(typed: Sequence[str]) -> Any:
+    """Return a field, or fields and their bounds, from --over FIELD or --over FIELD=LOW:HIGH.
+
+    Examples
+    --------
+    >>> read_over(["rate"]), read_over(["rate=0.1:2", "decay=0:1"])
+    ('rate', {'rate': (0.1, 2.0), 'decay': (0.0, 1.0)})
+    """
+    if len(typed) == 1 and "=" not in typed[0]:
+        return typed[0]
+    bounds = {}
+    for each in typed:
+        name, _, ends = each.partition("=")
+        try:
+            low, high = map(float, ends.split(":"))
+        except ValueError:
+            why = "several are varied: each needs its bounds" if not ends else "bounds are numbers"
+            raise ValueError(
+                f"--over must be FIELD or FIELD=LOW:HIGH, got {each!r} ({why})"
+            ) from None
+        if name in bounds:
+            raise ValueError(f"--over {name} is given twice: it has one pair of bounds")
+        bounds[name] = (low, high)
+    return bounds
 
 
 def check_suffix(flag: str, path: str | None, allowed: tuple[str, ...]) -> None:

@@ -183,7 +183,7 @@ def _bounds(problem: Problem, over: Any, at: Any) -> dict[str, tuple[float, floa
             raise ValueError(f"`over[{name}]` must rise, got {low:g} to {high:g}")
         out[name] = (low, high)
     if "window" in out and at != "steady":
-        raise ValueError(f"`window` is varied in the steady state only, got at = {at!r}")
+        raise ValueError(f"`window` is varied in the steady state only, got `at` = {at!r}")
     if "time" in out and len(out) > 1 and at != "steady":
         raise ValueError("`over` varies the time: leave out `at`")
     return out

@@ -182,6 +182,24 @@ def test_other_answers_refuse_what_moves():
     assert mp.slow_mode(started) == mp.slow_mode(problem(1.0))  # modes relax from anywhere
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"sequence": "reshuffled"}, {"batch_share": 0.5}, {"rule": mp.Hebbian()}],
+    ids=str,
+)
+def test_steady_states_forget_the_start(changes):
+    plain = problem(0.5, **changes)
+    started = plain.replace(start=START)
+    found, right = mp.steady_state(started, window=2.0), mp.steady_state(plain, window=2.0)
+    assert found.identical(right.assign_attrs(found.attrs))
+    assert mp.problem_of(found) == started
+
+
+def test_what_no_example_shows_of_a_start_is_not_forgotten_without_decay():
+    with pytest.raises(ValueError, match=r"`start` = .* `decay` = 0 and `alpha` = 0\.8"):
+        mp.steady_state(problem(1.0, alpha=0.8, decay=0.0, start=START), mp.Exact())
+
+
 def test_sampled_training_error_is_for_constant_rates():
     with pytest.raises(ValueError, match=r"`samples` of Exact\(\) samples Et at a constant rate"):
         mp.solve(problem("warmup:1:1", task="classification"), [1.0], mp.Exact(samples=100))

@@ -57,7 +57,9 @@ SERVED = {
         inputs=True,
         fresh=True,
     ),
-    "Exact.steady_state": Served(SEQUENCES, SEQUENCES, inputs=True, fresh=True),
+    "Exact.steady_state": Served(
+        SEQUENCES, SEQUENCES, started=SEQUENCES, started_batches=SEQUENCES, inputs=True, fresh=True
+    ),
     "critical_rate": Served(
         SEQUENCES, SEQUENCES, (), (), SEQUENCES, SEQUENCES, inputs=True, fresh=True
     ),
@@ -254,7 +256,7 @@ def _recommended(problem: Problem, method: str, answer: str) -> bool:
     if one_pass(problem) and not linear:
         from manypass.exact import onepass  # only where it is asked for
 
-        exact = answer != "steady_state" and onepass.refusal(problem) is None
+        exact = onepass.refusal(problem) is None
     flow = problem.mode == "batch" and not isinstance(problem.data, Dataset)
     field = not given and not (flow and not problem.teacher.isotropic)
     runs = not (flow and math.isinf(problem.teacher.alpha))

@@ -197,6 +197,20 @@ class Exact:
                 problem, diagonal=self.diagonal, window=window, device=self.device
             )
             return self._on_data(problem, {"window": window}, found)
+        if not isinstance(problem.rule, Adaline | Hebbian):
+            from manypass.cavity import rest
+            from manypass.exact import onepass
+
+            if rest.rests(problem):
+                rest.tell(problem)
+                still = rest.values(problem, np.zeros(()))
+                found = {name: value for name, value in still.items() if "_se" not in name}
+            else:
+                found = onepass.steady(problem, window)
+            return results.dataset(problem, self, found, {"window": window})
+        if problem.start is not None:  # which is forgotten
+            forgotten = self.steady_state(problem.replace(start=None), window=window)
+            return forgotten.assign_attrs(results.attributes(problem))
         if ordered(problem):
             from manypass.exact.ordered import steady as ordered_steady
 

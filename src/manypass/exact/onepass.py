@@ -23,6 +23,7 @@ from scipy.special import ndtr
 from manypass import schedules
 from manypass.cavity.modes import few
 from manypass.checks import Array
+from manypass.exact.steady import window_factor
 from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.smooth import objection
@@ -35,6 +36,8 @@ U, GAUSS = gauss_legendre(16)
 TAIL = np.linalg.inv(np.polynomial.legendre.legvander(U, 15))[-2:]
 ROUGH, NARROWEST = 1e-9, 1e-11
 LARGEST = 1e12  # a |J|² beyond this is called infinite
+STRETCHES, LOOSE = 9, 1e-6  # on the way to a steady state: each four times as long; error allowed
+SETTLED, NEAR = 1e-9, 0.1  # how well it reproduces itself, and how far the way may still be
 
 
 def residual(problem: Problem) -> bool:
@@ -72,61 +75,136 @@ def refusal(problem: Problem) -> str | None:
     return None
 
 
+class OnePass:
+    """The equations in components: of the teacher's direction, and of what is orthogonal to it."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.average = problem, averages(problem)
+        self.mu, self.w_mu, self.mu_y, self.P, _ = few(problem.teacher.inputs, NODES)
+
+    def start(self) -> Array:
+        """J(0), even in all directions as a test sees them: wμn is even in w."""
+        start, mu = self.problem.start, self.mu
+        R = np.full(self.P.size, start.R if start else 0.0)
+        n = start.c / mu / float(self.w_mu @ (1 / mu)) if start and start.c else 0 * mu
+        return np.concatenate([R, n])
+
+    def order(self, state: Array) -> tuple[float, float]:
+        """R and Q."""
+        R, n = state[: self.P.size], state[self.P.size :]
+        return float(self.P @ R), float(self.P @ R**2 + self.w_mu @ n)
+
+    def change(self, time: float, state: Array) -> Array:
+        """d/dt."""
+        R, n = state[: self.P.size], state[self.P.size :]
+        v, decay = float(self.problem.v(time)), float(self.problem.decays(time))
+        p, m, F2 = self.average(*self.order(state))
+        dR = v * (self.mu_y * (p + m * R) - decay * R)
+        dn = 2 * v * (self.mu * m - decay) * n + v**2 * self.mu * F2 + 2 * self.problem.temperature
+        return np.concatenate([dR, dn])
+
+    def still(self, R: float, Q: float) -> tuple[Array, Array]:
+        """R_k and n_k that do not change at these averages."""
+        p, m, F2 = self.average(R, Q)
+        v, decay = self.problem.rate, self.problem.decay
+        pushed = v * self.mu * F2 / 2 + self.problem.temperature / v
+        return self.mu_y * p / (decay - m * self.mu_y), pushed / (decay - m * self.mu)
+
+    def follow(
+        self, low: float, high: float, state: Array, way: Any = "DOP853", rtol: float = 1e-10
+    ) -> Any:
+        """Integrate from one √t to another, until |J|² has diverged."""
+
+        def slope(root: float, state: Array) -> Array:
+            return 2 * root * self.change(root * root, state)
+
+        def lost(_: float, state: Array) -> float:
+            return LARGEST - self.order(state)[1]
+
+        lost.terminal = True  # type: ignore[attr-defined]
+        rules: Any = {"events": lost, "rtol": rtol, "atol": 1e-3 * rtol, "dense_output": True}
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges ends as inf
+            return scipy.integrate.solve_ivp(slope, (low, high), state, way, **rules)
+
+
 def curves(problem: Problem, t: Array) -> dict[str, Array]:
     """R, Q, F2, Eg, Et at times t; inf once |J|² has diverged."""
-    mu, w_mu, mu_y, P, _ = few(problem.teacher.inputs, NODES)
-    average, start, heat = averages(problem), problem.start, 2 * problem.temperature
-    first = np.concatenate([np.full(P.size, start.R if start else 0.0), np.zeros(mu.size)])
-    if start and start.c:  # even in all directions as a test sees them: wμn is even in w
-        first[P.size :] = start.c / mu / float(w_mu @ (1 / mu))
-
-    def order(state: Array) -> tuple[float, float]:
-        R, n = state[: P.size], state[P.size :]
-        return float(P @ R), float(P @ R**2 + w_mu @ n)
-
-    def slope(root: float, state: Array) -> Array:
-        time, (R, n) = root * root, (state[: P.size], state[P.size :])
-        v, decay = float(problem.v(time)), float(problem.decays(time))
-        p, m, F2 = average(*order(state))
-        dR = v * (mu_y * (p + m * R) - decay * R)
-        dn = 2 * v * (mu * m - decay) * n + v**2 * mu * F2 + heat
-        return 2 * root * np.concatenate([dR, dn])
-
-    def lost(_: float, state: Array) -> float:
-        return LARGEST - order(state)[1]
-
-    lost.terminal = True  # type: ignore[attr-defined]
+    modes = OnePass(problem)
     stops = [0.0, *(b for b in schedules.breaks(problem.rate, problem.decay) if 0 < b < t[-1])]
     stops = [math.sqrt(stop) for stop in [*stops, max(float(t[-1]), 1e-12)]]
-    out, state, roots = np.full((3, t.size), np.inf), first, np.sqrt(t)
+    out, state, roots = np.full((3, t.size), np.inf), modes.start(), np.sqrt(t)
     for low, high in pairwise(stops):
         inside = np.nextafter(np.array([low, high]), [high, low])  # of a schedule that jumps
-        with np.errstate(over="ignore", invalid="ignore"):  # what diverges ends as inf
-            found: Any = scipy.integrate.solve_ivp(
-                slope,
-                inside,
-                state,
-                "DOP853",
-                dense_output=True,
-                events=lost,
-                rtol=1e-10,
-                atol=1e-13,
-            )
+        found = modes.follow(inside[0], inside[1], state)
         here = np.flatnonzero((roots >= low) & (roots <= min(high, found.t[-1] * (1 + 1e-12))))
         for i in here:
-            at = first if t[i] == 0 else found.sol(min(max(roots[i], inside[0]), found.t[-1]))
-            out[:, i] = *order(at), average(*order(at))[2]
+            late = min(max(roots[i], inside[0]), found.t[-1])
+            R, Q = modes.order(modes.start() if t[i] == 0 else found.sol(late))
+            out[:, i] = R, Q, modes.average(R, Q)[2]
         if found.status == 1:
             break
         state = found.y[:, -1]
-    R, Q, F2 = out
-    task, b = problem.teacher.task, problem.teacher.b
+    return observed(problem, *out)
+
+
+def observed(problem: Problem, R: Any, Q: Any, F2: Any, kept: Any = None) -> dict[str, Any]:
+    """Errors as well: Et of the present weights, Eg of those whose Q is `kept`, if given."""
+    task, b, whole = problem.teacher.task, problem.teacher.b, Q if kept is None else kept
     if task == "regression":
         Et = np.where(np.isfinite(Q), 0.5 * (b - 2 * R + np.where(np.isfinite(Q), Q, 0)), np.inf)
     else:  # against noisy labels
         Et = generalization_error(task, R / math.hypot(1, problem.teacher.noise), Q)
-    Eg = generalization_error(task, R, Q)
-    return {"R": R, "Q": Q, "F2": F2, "Eg": Eg, "Et": Et, "Et_se": np.zeros(t.size)}
+    Eg = generalization_error(task, R, whole)
+    return {"R": R, "Q": whole, "F2": F2, "Eg": Eg, "Et": Et, "Et_se": np.zeros(np.shape(R))}
+
+
+def steady(problem: Problem, window: float) -> dict[str, Any]:
+    """Values for t → ∞; R, Q, Eg of weights averaged over a window τ.
+
+    What is orthogonal to the teacher, in a direction of eigenvalue μ, relaxes at the rate
+    v(λ − mμ), as fresh examples know nothing of it: C(τ) has Σwμ n e^{−v(λ−mμ)τ}.
+    """
+    modes = OnePass(problem)
+    R, Q = settled(problem, modes)
+    m, F2 = modes.average(R, Q)[1:]
+    rates = problem.rate * (problem.decay - m * modes.mu)
+    fluctuations = modes.w_mu * modes.still(R, Q)[1]
+    kept = Q - float(fluctuations @ (1 - window_factor(rates * window)))
+    return {name: float(value) for name, value in observed(problem, R, Q, F2, kept).items()}
+
+
+def settled(problem: Problem, modes: OnePass) -> tuple[float, float]:
+    """R and Q that reproduce themselves, near where learning has come to."""
+
+    def missed(at: Array) -> Array:
+        """Return the change of R/√Q and log Q, which both may be solved for at any size."""
+        Q = math.exp(min(float(at[1]), 50.0))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            R_k, n = modes.still(float(at[0]) * math.sqrt(Q), Q)
+            R, Q = modes.order(np.concatenate([R_k, n]))
+            return np.nan_to_num(place(R, Q) - at, nan=1e3)
+
+    def place(R: float, Q: float) -> Array:
+        return np.array([R / math.sqrt(Q), math.log(Q)]) if Q > 0 else np.full(2, np.nan)
+
+    v, state = problem.rate, modes.start()
+    for low, high in pairwise([0.0, *np.cumsum(10 / v * 4.0 ** np.arange(STRETCHES))]):
+        found = modes.follow(math.sqrt(low), math.sqrt(high), state, "Radau", LOOSE)
+        if found.status == 1:
+            raise ValueError(f"no steady state: `rate` = {v:g} is too large, |J|² diverges")
+        state = found.y[:, -1]
+        near = place(*modes.order(state))
+        root = scipy.optimize.root(missed, near, tol=1e-13)
+        if np.abs(root.fun).max() < SETTLED and np.abs(root.x - near).max() < NEAR:
+            Q = math.exp(root.x[1])
+            return float(root.x[0] * math.sqrt(Q)), Q
+        if found.status != 0:  # steps as short as rounding
+            break
+    raise ValueError(
+        f"no steady state is reached by t = {found.t[-1] ** 2:.3g}, where |J|² = "
+        f"{modes.order(state)[1]:.4g}: with `decay` = {problem.decay:g} weights grow for ever, or "
+        f"very long; `solve` follows them"
+    )
 
 
 def averages(problem: Problem) -> Callable[[float, float], tuple[float, float, float]]:

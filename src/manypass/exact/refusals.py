@@ -44,13 +44,19 @@ def refusal(method: Exact, problem: Problem) -> str | None:
 
 def steady_refusal(method: Exact, problem: Problem) -> str | None:
     """Why there is no steady state to be had, or None."""
-    if not linear(problem) and orders.one_pass(problem):
-        return (
-            f"Exact().steady_state() of `alpha` = inf serves Adaline and Hebbian, not `rule` "
-            f"{problem.rule!r}: use method {SIMULATED}, or learning curves up to a late time"
-        )
-    reason = None if problem.layered else refusal(method, problem)
-    return reason or orders.refusal(problem, "Exact.steady_state")
+    served = orders.refusal(problem, "Exact.steady_state")
+    if problem.layered or served:
+        return served
+    given = isinstance(problem.data, Dataset)
+    if problem.start is not None and not given and not orders.one_pass(problem):
+        if problem.decay == 0 and problem.data.alpha <= 1:
+            return (
+                f"`start` = {problem.start}: with `decay` = 0 and `alpha` = {problem.data.alpha:g} "
+                f"the part of it that no example shows stays for ever, and there is no steady "
+                f"state without it: `solve` at a late time has it"
+            )
+        problem = problem.replace(start=None)  # which is forgotten
+    return refusal(method, problem)
 
 
 def _nonlinear(problem: Problem) -> str | None:

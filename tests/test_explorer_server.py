@@ -482,8 +482,10 @@ def test_a_schedule_and_a_start_have_curves_but_no_steady_state():
     assert steady(started) == steady(plain)  # decay forgets the start
     assert started.relevant("steady") == plain.relevant("steady")
     assert curves(started)["relaxation"] == curves(plain)["relaxation"]
-    forever = View.from_dict({"problem": {**PROBLEM, "decay": 0.0, "start": {"R": 0.5, "Q": 1.0}}})
-    assert "`start`" in steady(forever)["note"]
+    forever = {**PROBLEM, "decay": 0.0, "start": {"R": 0.5, "Q": 1.0}}
+    assert "note" not in steady(View.from_dict({"problem": forever}))
+    few = {**forever, "data": {"alpha": 0.5}}  # what no example shows stays
+    assert "`start`" in steady(View.from_dict({"problem": few}))["note"]
 
 
 @pytest.mark.parametrize(("rule", "pixels"), [("adaline", 1.1), ("hebbian", 2.5)])

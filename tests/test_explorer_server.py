@@ -119,7 +119,7 @@ def test_curves_over_more_epochs_than_can_be_waited_for_are_refused_at_once(app,
     [
         ({"problem": {**PROBLEM, "rate": -1}}, "`rate` must be"),
         ({"problem": {**PROBLEM, "rate": None}}, "`rate` must be"),
-        ({"problem": {**PROBLEM, "rate": "1"}}, "`rate` must be"),
+        ({"problem": {**PROBLEM, "rate": "one"}}, "`rate` must be"),
         ({"problem": {**PROBLEM, "data": {"alpha": 1e9}}}, "`alpha` must be"),
         ({"problem": {**PROBLEM, "rule": {"name": "rule", "force": "f"}}}, "user's own force"),
         ({"problem": {**PROBLEM, "rule": "__import__('os')"}}, "`rule` must be one of"),

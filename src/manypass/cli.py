@@ -80,7 +80,10 @@ class Parser(argparse.ArgumentParser):
         if odd:
             flag = next((word for word in odd if re.match(r"--[\w-]", word)), "")
             asked = flag.lstrip("-").partition("=")[0].replace("-", "_")
-            fail(f"unrecognized arguments: {' '.join(odd)}{self._meant(found.command, asked)}")
+            more = self._meant(found.command, asked)
+            if all(re.fullmatch(r"[-+.,:e\d]+", word) for word in odd):
+                more = "; several numbers are one word, without blanks, such as --times 1,2,3"
+            fail(f"unrecognized arguments: {' '.join(odd)}{more}")
         return found
 
     def _meant(self, command: str, asked: str) -> str:

@@ -483,7 +483,9 @@ def read_over(typed: Sequence[str]) -> Any:
         try:
             low, high = map(float, ends.split(":"))
         except ValueError:
-            why = "several are varied: each needs its bounds" if not ends else "bounds are numbers"
+            why = "bounds are numbers" if ends else "none follow the ="
+            if "=" not in each:
+                why = "several are varied: each needs its bounds"
             raise ValueError(
                 f"--over must be FIELD or FIELD=LOW:HIGH, got {each!r} ({why})"
             ) from None

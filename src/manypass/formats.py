@@ -59,8 +59,14 @@ def from_csv(text: str) -> xr.Dataset:
     attrs = {key: _as_value(value) for key, _, value in pairs}
     if LAYOUT not in attrs:
         raise ValueError(f"it has no line '# {LAYOUT} = ...', as save() writes")
-    layout = json.loads(attrs.pop(LAYOUT))
-    names, *rows = csv.reader(lines[len(head) :])
+    try:
+        layout = json.loads(attrs.pop(LAYOUT))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"its line '# {LAYOUT} = ...' is not what save() wrote: a spreadsheet or an editor has "
+            f"changed the file"
+        ) from None
+    names, *rows = (row for row in csv.reader(lines[len(head) :]) if row)  # an editor may add lines
     sizes, out = layout["sizes"], xr.Dataset(attrs=attrs)
     count = math.prod(sizes.values())
     if len(rows) != count or not text.endswith("\n"):

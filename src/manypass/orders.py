@@ -141,8 +141,8 @@ def refusal(problem: Problem, who: str) -> str | None:
         return f"{name} does not serve {wrong}: a steady state needs a constant rate and decay"
     if not use and answer == "steady_state" and problem.layered:
         return (
-            f"{name} does not serve {wrong}, nor does another method: learning curves up to a "
-            f"late time come from method {instead(problem, '')}"
+            f"no method has the steady state of {wrong}: learning curves up to a late time come "
+            f"from method {instead(problem, '')}"
         )
     none = ", and no other method does" if "critical_rate" in who or not use else ""
     way = "learning curves come from" if curves else "use"

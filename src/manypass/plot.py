@@ -294,10 +294,17 @@ def _checked(results: Sequence[Any]) -> tuple[xr.Dataset, ...]:
         raise ValueError("`results` must hold at least one dataset from solve()")
     out = []
     for result in results:
+        if isinstance(result, xr.Dataset) and "t" in result.coords and "t" not in result.dims:
+            result = result.expand_dims("t")  # one time is a point
         if not isinstance(result, xr.Dataset) or "t" not in result.dims:
             raise ValueError(
                 f"`results` must be datasets from solve(), with curves in `t`, got "
                 f"{checks.shown(result)}"
+            )
+        if any(len({*UNITS} & {*result[n].dims}) == 1 for n in ("R", "Q") if n in result):
+            raise ValueError(
+                "`results` of a Committee must hold all of its units and its teacher's: draw a "
+                "part by result.R.sel(unit=0).plot.line(x='t')"
             )
         free = [dim for dim in result.dims if dim not in ("t", *UNITS)]
         one = result.squeeze([dim for dim in free if result.sizes[dim] == 1])

@@ -154,7 +154,8 @@ def problem_of(
     be that of the result. Of functions of one's own, forces and rates, it holds the names: give
     the `rule`, `rate` or `decay` that they belong to, which must have the name in the result.
     A point of a sweep, ``found.sel(rate=1.0)``, answers the problem with the values that it has; a
-    field along which there are still several is that of the problem given to the `Grid`.
+    field along which there are still several is that of the problem given to the `Grid`. What
+    `best` found, ``best_rate`` and the like, is in its problem.
 
     Examples
     --------
@@ -194,6 +195,11 @@ def _at_point(entry: dict[str, Any], result: xr.Dataset | xr.DataArray) -> dict[
         for owner in (entry, entry["data"], entry["rule"]):
             if name in owner:  # else a setting of the method
                 owner[name] = value
+    for owner in (entry, entry["data"]):
+        for name in owner:
+            found = getattr(result, "data_vars", {}).get(f"best_{name}")
+            if found is not None and not found.ndim:
+                owner[name] = found.item()
     return entry
 
 
@@ -294,11 +300,14 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     >>> mp.load(path).identical(found)
     True
     """
+    if isinstance(path, str | os.PathLike) and os.path.isdir(files.home(path)):
+        swept = Path(path, "sweep.nc")
+        hint = f": its sweep is {str(swept)!r}" if files.home(swept).is_file() else ""
+        name = checks.shown(str(path), 200)
+        raise ValueError(f"`path` {name} is a folder, not a file of a result{hint}")
     suffix, name = files.suffix(path, FORMATS), checks.shown(str(path), 200)
     path = files.home(path)
     try:
-        if Path(path).is_dir():
-            raise ValueError(f"`path` {name} is a folder, not a file of a result")
         content = Path(path).read_bytes()
     except FileNotFoundError:
         raise FileNotFoundError(f"`path`: there is {files.missing(path)}") from None

@@ -6,6 +6,7 @@ as a point of a sweep, and wherever a number could stand.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterable
@@ -428,8 +429,12 @@ def read(name: str, value: Any, low: float = 0.0, *, or_zero: bool = False) -> A
         return dataclasses.replace(value, role=name)
     if isinstance(value, (*SCHEDULES.values(), Function)):
         return value  # another one is no more than a function
+    if getattr(value, "ndim", None) == 0 and getattr(value, "dtype", np.dtype("O")).kind == "U":
+        value = value.item()  # the text of a `best` schedule
     if isinstance(value, str):
         kind, *words = value.strip().split(":")
+        with contextlib.suppress(ValueError):  # so are constants written beside schedules
+            return checks.number(name, float(value), low, LARGEST, or_zero=or_zero, or_else=ALSO)
         if kind in SCHEDULES:
             made = SCHEDULES[kind]
             try:

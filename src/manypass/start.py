@@ -97,6 +97,8 @@ class Start:
             )
         if other := [str(dim) for dim in result.R.dims if dim not in ("t", "unit", "teacher")]:
             raise ValueError(f"`result` must be one point of a sweep, not along {', '.join(other)}")
+        if one := [n for n in ("unit", "teacher") if n in result.coords and n not in result.R.dims]:
+            raise ValueError(f"`result` must hold all units of a Committee, not one {one[0]} alone")
         if "unit" in result.dims:
             last = result.isel(t=-1) if "t" in result.dims else result
             return cls(last.R.values, (last.Q.values + last.Q.values.T) / 2)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from manypass import checks, memory
 from manypass.data import columns, preparing
+
+MANY = 20  # different texts of a column that may be one for each row
 
 
 def column_list(argument: str, given: Any) -> tuple[str, ...]:
@@ -117,7 +120,8 @@ def encoded(X: Any, X_test: Any, wanted: Any) -> tuple[Any, Any]:
     if not columns.is_frame(X) or not (X_test is None or columns.is_frame(X_test)):
         raise ValueError("`one_hot` needs frames, whose columns have names")
     held = {str(name): np.asarray(X[name]) for name in X.columns}
-    if wanted is True:
+    every = wanted is True
+    if every:
         wanted = [name for name, values in held.items() if _is_text(values)]
     for name in wanted:
         if name not in held:
@@ -126,6 +130,13 @@ def encoded(X: Any, X_test: Any, wanted: Any) -> tuple[Any, Any]:
                 f"it has {', '.join(held):.200}"
             )
     kinds = {name: _categories(name, held[name]) for name in wanted}
+    if names := [n for n in kinds if every and MANY < len(kinds[n]) > held[n].size / 2]:
+        few = f"{len(kinds[names[0]])} different texts in {held[names[0]].size} rows"
+        warnings.warn(
+            f"`one_hot` makes a column of every text of {', '.join(names):.200}: {few}, such as a "
+            f"date or a name has, say nothing of other rows; leave it out (`drop`)",
+            stacklevel=checks.outside(),
+        )
     return _indicators("X", X, kinds), None if X_test is None else _indicators(
         "X_test", X_test, kinds
     )

@@ -27,7 +27,10 @@ def table(name: str, given: Any) -> Table:
     """Return a table of finite numbers as nested tuples."""
     found = checks.reals(name, given)
     if found.ndim != 2 or not found.size or not (np.abs(found) <= BOUND).all():
-        raise ValueError(f"`{name}` must be a table of finite numbers, got {checks.shown(given)}")
+        raise ValueError(
+            f"`{name}` must be a table of finite numbers, a list of its rows such as "
+            f"[[0.1, 0.0], [0.0, 0.1]], got {checks.shown(given)}"
+        )
     return tuple(map(tuple, found.tolist()))
 
 

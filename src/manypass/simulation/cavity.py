@@ -96,7 +96,7 @@ def cavity_experiment(
         "n": n,
         "seed": seed,
         "target": trial.target,
-        "residual": float(np.sqrt(np.mean((predicted - h_seen) ** 2))),
+        "residual": float(np.linalg.norm(predicted - h_seen) / np.sqrt(t.size)),
     }
     return out
 

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from manypass import card, checks, forces, memory, orders, results
+from manypass.cavity import rest
 from manypass.cavity.settling import NotSettledError
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
@@ -284,6 +285,9 @@ class Simulation:
         n = self._on(problem).n
         coarse.tell(problem, n)
         orders.tell_unlearned(problem, n, until)
+        if not isinstance(problem.data, Dataset) and rest.rests(problem):
+            rest.tell(problem)
+            return
         rule, noise = problem.rule, problem.temperature
         if type(rule) is not Rule or problem.start is not None or noise:
             return

@@ -54,7 +54,7 @@ def best(
         of a `Dataset` need a test set, and Et of on-line Adaline classification
         ``method=DMFT()`` or ``Exact(accuracy=1e-2)``.
     at : float or "steady"
-        When it should be small; of no concern if `over` is the time.
+        When it should be small, unless the time is varied.
     method : Method or str
         As for `solve`.
     window : float
@@ -108,6 +108,8 @@ def best(
         if varied and isinstance(getattr(problem, name), Schedule):
             problem = problem.replace(**{name: value})
     bounds = _bounds(problem, over, at)
+    if window and "window" in bounds:
+        raise ValueError(f"`over` varies the window: leave out `window`, got {window:g}")
     if window and (at != "steady" or "time" in bounds):
         raise ValueError(
             f"`window` is for the steady state only, got {checks.shown(window)} for another time"
@@ -184,8 +186,11 @@ def _bounds(problem: Problem, over: Any, at: Any) -> dict[str, tuple[float, floa
         out[name] = (low, high)
     if "window" in out and at != "steady":
         raise ValueError(f"`window` is varied in the steady state only, got `at` = {at!r}")
-    if "time" in out and len(out) > 1 and at != "steady":
-        raise ValueError("`over` varies the time: leave out `at`")
+    if "time" in out and at != "steady":
+        raise ValueError(
+            f"`over` varies the time: leave out `at` = {at!r}; a latest time is its bound, "
+            f"{{'time': (0.01, {at!r})}}"
+        )
     return out
 
 

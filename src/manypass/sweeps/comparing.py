@@ -9,11 +9,13 @@ import xarray as xr
 
 from manypass import checks, families, notebooks, results, verbs
 from manypass.data.dataset import Dataset
+from manypass.layers.errors import generalization
+from manypass.layers.net import Net
 from manypass.observables import generalization_error
 from manypass.problem import Problem
-from manypass.rules import Adaline
+from manypass.rules import Adaline, Hebbian
 from manypass.schedules import Cosine, Schedule, plain
-from manypass.sweeps.searching import Notes, small
+from manypass.sweeps.searching import Notes, measured
 
 EVALUATIONS = 60  # of each kind, after a coarse grid
 NODES = 65  # of times at which weights are averaged
@@ -44,10 +46,7 @@ def compare(problem: Problem, objective: str, at: Any, method: Any, progress: bo
         bar.update()
         with notes.taken():
             found = verbs.solve(problem.replace(rate=rate), [until], method)
-        if objective not in found:
-            held = small(found)
-            raise LookupError(f"`objective` must be among {held}, got {checks.shown(objective)}")
-        return float(found[objective].values[-1])
+        return float(measured(found, objective).values[-1])
 
     def averaged(rate: Any) -> float:
         bar.update()
@@ -58,7 +57,8 @@ def compare(problem: Problem, objective: str, at: Any, method: Any, progress: bo
         for name, family in families.FAMILIES.items():
             least, rate, _ = families.least(value, family, bounds, until, EVALUATIONS)
             rows[name] = (least if rough is asked else value(rate, asked)), rate, 0.0
-        closed = rough is asked and not isinstance(problem.data, Dataset)
+        known = problem.layered or isinstance(problem.rule, Adaline | Hebbian)  # C, by Exact()
+        closed = rough is asked and known and not isinstance(problem.data, Dataset)
         if closed and objective in AVERAGED:
             family = families.FAMILIES["constant"]
             least, rate, _ = families.least(averaged, family, bounds, until, EVALUATIONS)
@@ -94,9 +94,13 @@ def _windows(problem: Problem, until: float, objective: str, method: Any) -> tup
         weights = np.ones(NODES - i)
         weights[[0, -1]] = 0.5
         weights /= weights.sum()
-        Q = weights @ found.C.values[i:, i:] @ weights
-        R = weights @ found.R.values[i:]
-        error = Q if objective == "Q" else generalization_error(problem.teacher.task, R, Q)
+        Q = np.einsum("i,j,ij...", weights, weights, found.C.values[i:, i:])
+        R = np.tensordot(weights, found.R.values[i:], 1)
+        if problem.layered:
+            a = np.tensordot(weights, found.a.values[i:], 1)
+            error: Any = generalization(Net.of(problem), R, Q, a)
+        else:
+            error = Q if objective == "Q" else generalization_error(problem.teacher.task, R, Q)
         best = min(best, (float(error), until - float(t[i])))
     return best
 

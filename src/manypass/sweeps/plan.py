@@ -71,6 +71,11 @@ def read_plan(path: str | Path) -> Plan:
 def _check_places(entries: dict[str, Any], sweep: dict[str, Any]) -> None:
     """Refuse what stands in [sweep] but is the same for all points, and settings of no method."""
     for name, entry in sweep.items():
+        if name == "data" and isinstance(entry, list):
+            raise ValueError(
+                "`data` is one for all points, a table at the top of the plan; what changes in it "
+                "is swept by its own name, such as alpha = [1.0, 2.0] in [sweep]"
+            )
         alone = name == "method" and not isinstance(entry, list)
         if alone or name in ("times", "two_time", "slurm", "data"):
             more = ", or is a list of methods to compare" if alone else ""

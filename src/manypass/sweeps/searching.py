@@ -28,12 +28,16 @@ SETTLED = 1e-6  # relative differences of curves that no longer change
 LONG = 10.0  # seconds from which on the cost is said beforehand
 
 
-def small(found: xr.Dataset) -> str:
-    """Names of what may be made least: all that is measured but the overlaps, which should grow."""
+def measured(found: xr.Dataset, objective: str) -> xr.DataArray:
+    """Return the objective of a result, or say what may be made least: not overlaps, nor tables."""
     left_out = ("R", "R_end", "diverged")
-    return ", ".join(
-        str(n) for n in found.data_vars if n not in left_out and not str(n).endswith("_se")
-    )
+    small = [n for n in map(str, found.data_vars) if n not in left_out and not n.endswith("_se")]
+    small = [n for n in small if "unit" not in found[n].dims]
+    if objective not in small and (objective not in found or "unit" in found[objective].dims):
+        raise LookupError(
+            f"`objective` must be among {', '.join(small)}, got {checks.shown(objective)}"
+        )
+    return found[objective]
 
 
 class Notes:
@@ -114,22 +118,23 @@ class Goal:
 
     def of(self, found: xr.Dataset) -> xr.DataArray:
         """Return the objective of a result, and note its error."""
-        if self.objective not in found:
-            raise ValueError(
-                f"`objective` must be among {small(found)}, got {checks.shown(self.objective)}"
-                f"{self._remedy()}"
-            )
+        try:
+            values = measured(found, self.objective)
+        except LookupError as error:
+            raise ValueError(f"{error.args[0]}{self._remedy()}") from None
         if f"{self.objective}_se" in found:
             self.error = float(found[f"{self.objective}_se"].values.ravel()[-1])
-        return found[self.objective]
+        return values
 
     def _remedy(self) -> str:
         """Say what would bring an objective that is not among the results."""
         data = self.problem.data
         if self.objective in ("Eg", "F2_test") and isinstance(data, Dataset) and not data.p_test:
-            return ", which needs a test set: give `data` one (`X_test`, `y_test`)"
+            return ", which needs a test set: `test`, a file, or Dataset(X, y, X_test, y_test)"
         if self.objective == "Et" and isinstance(data, Teacher):
-            return ", which is sampled if asked for: give `method` DMFT() or Exact(accuracy=1e-2)"
+            return (
+                ", which is sampled if asked for: use method DMFT() or method Exact(accuracy=1e-2)"
+            )
         return ""
 
     @property

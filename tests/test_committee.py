@@ -161,6 +161,25 @@ def test_one_pass_equations_by_an_independent_integration():
     assert found.Eg[-1] == pytest.approx(error - 0.045, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("units", "rate", "decay", "noise"), [((2, 2), 3.0, 0.5, 0.0), ((3, 2), 1.5, 2.0, 1.0)]
+)
+def test_one_pass_stays_where_it_has_settled(units, rate, decay, noise):
+    """Q is symmetric for ever: what rounding made of it grew, and E_g was 20 % off at t = 100."""
+    K, M = units
+    start = mp.Start(R=0.15 * np.eye(K, M) + 0.05, Q=0.25 * np.eye(K))
+    data = mp.Teacher(math.inf, "regression", noise, hidden=M)
+    problem = mp.Problem(data, mp.Committee(K), rate=rate, decay=decay, start=start)
+    found = mp.solve(problem, [100.0, 1000.0])
+    assert (found.Q.values == found.Q.values.transpose(0, 2, 1)).all()
+    Q = found.Q.values[0] + 1e-9 * np.eye(K)  # units have become alike
+    FY, FH, FF, _, _ = brute(Net.of(problem), found.R.values[0], Q, np.ones(K))
+    np.testing.assert_allclose(FY, decay * found.R[0], atol=1e-6)  # nothing changes any more
+    pull = FH - decay * found.Q.values[0]
+    np.testing.assert_allclose(pull + pull.T + rate * FF, 0, atol=1e-5)
+    np.testing.assert_allclose(found.Eg[1], found.Eg[0], rtol=1e-6)
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_sampled_averages_are_those_of_quadrature(activation):
     data = mp.Teacher(1.0, "regression", 0.3, hidden=2, activation="tanh")

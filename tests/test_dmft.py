@@ -581,24 +581,42 @@ def test_the_response_to_the_first_push_is_right():
 
 
 def test_what_is_measured_is_a_mean_over_times_around():
-    """Of cubes and slow decays there is no bias; one value that is off counts as one of many."""
+    """Of parabolas and slow decays there is no bias; one value that is off is one of many."""
     t, at_once = np.linspace(0, 16, 513), np.array([4.0, 8.0, 12.0])
     smooth = np.exp(-t / 4)
     table = np.column_stack([t, t**3, smooth, 1 + t**3, t**3])
-    found = at(at_once, lambda t: t, table, even=True)
+    found = at(at_once, lambda t: t, table, fading=0.0)
     np.testing.assert_allclose(found[:, 2], np.exp(-at_once / 4), rtol=1e-4)
     np.testing.assert_allclose(found[:, 3], 1 + at_once**3, rtol=1e-9)
     np.testing.assert_allclose(found[:, 4], at_once**3, rtol=1e-9)
     off = table.copy()
     off[t == 8.0, 1:] += 0.1
-    moved = at(at_once, lambda t: t, off, even=True) - found
+    moved = at(at_once, lambda t: t, off, fading=0.0) - found
     assert abs(moved[1, 2]) < 0.02
     assert abs(moved[1, 3]) < 0.02
     np.testing.assert_allclose(moved[1, 4], 0.1, rtol=1e-9)
-    last = at(np.array([16.0]), lambda t: t, off, even=True)  # nothing is known beyond it
+    last = at(np.array([16.0]), lambda t: t, off, fading=0.0)  # nothing is known beyond it
     np.testing.assert_allclose(last[0, 2:], table[-1, 2:], rtol=1e-12)
-    broken = at(np.array([8.0]), lambda t: t, off, [8.0], even=True)  # not across an end
+    broken = at(np.array([8.0]), lambda t: t, off, [8.0], fading=0.0)  # not across an end
     np.testing.assert_allclose(broken[0, 2], smooth[256] + 0.1, rtol=1e-12)
+
+
+def test_what_has_faded_by_its_decay_lets_means_reach_farther():
+    """Parabolas are what they are, noise is less."""
+    t, times = np.linspace(0, 106, 5301), np.array([60.0, 90.0, 105.0])
+    flat = 0.05 + 0.95 * np.exp(-t)
+    noise = np.random.default_rng(0).standard_normal((200, t.size))
+
+    def read(fading, curve):
+        return at(times, lambda t: t, np.column_stack([t, flat, flat, curve]), fading=fading)[:, 3]
+
+    far, near = (np.std([read(fading, each) for each in noise], axis=0) for fading in (0.1, 0.0))
+    assert (far / near)[0] < 0.97
+    assert (far / near)[1] < 0.87
+    assert (far / near)[2] == pytest.approx(1.0)  # the last time is what holds both
+    parabola = 0.05 + 1e-4 * (t - 80) ** 2 / 20
+    expected = 0.05 + 1e-4 * (times - 80) ** 2 / 20
+    np.testing.assert_allclose(read(0.1, parabola), expected, rtol=1e-9)
 
 
 def test_means_over_times_have_no_bias_that_matters():
@@ -608,6 +626,8 @@ def test_means_over_times_have_no_bias_that_matters():
         (1.0, 0.3, 0.1, None),
         (3.0, 2.3, 0.8, mp.Start(R=0.5, Q=9.0)),
         (0.3, 1.5, 0.01, mp.Start(R=0.5, Q=9.0)),
+        (1.2, 3.0, 0.8, None),  # v_c = 3.09: F2 comes slowly
+        (1.2, 2.9, 0.8, mp.Start(R=0.5, Q=9.0)),
     ):
         data = mp.Teacher(alpha=alpha, noise=0.3)
         problem = mp.Problem(data, mp.Adaline(), rate=rate, decay=decay, start=start)
@@ -616,6 +636,6 @@ def test_means_over_times_have_no_bias_that_matters():
             plan = make_plan(problem, times, ("R", "Q", "F2", "Et"), dict, coarsest(problem))
             curves = mp.solve(problem, plan.grid.t)
             table = np.column_stack([plan.grid.t, curves.Q, curves.F2, curves.F2])
-            found = at(times, plan.clock.w, table, even=True)[:, 2]
+            found = at(times, plan.clock.w, table, fading=rate * decay)[:, 2]
             exact = mp.solve(problem, times).F2.values
             assert np.abs(found - exact).max() < 2e-4 * exact.max()

@@ -124,7 +124,7 @@ def test_the_folder_of_a_sweep_is_told(tmp_path):
         ValueError, match=r"is a folder, not a file of a result: its sweep is '.*nc"
     ):
         mp.load(tmp_path / "s")
-    with pytest.raises(ValueError, match="is a folder, not a file of a result$"):
+    with pytest.raises(ValueError, match=r"is a folder, not a file of a result$"):
         mp.load(tmp_path)
 
 
@@ -151,7 +151,7 @@ def test_columns_with_a_text_for_every_row():
 
 def test_no_method_is_named_that_nobody_asked_for():
     problem = LAYERS.replace(data=mp.Teacher(alpha=2.0, hidden=2, task="regression"), decay=0.1)
-    with pytest.raises(ValueError, match="^no method has the steady state of `rule` = Committee"):
+    with pytest.raises(ValueError, match=r"^no method has the steady state of `rule` = Committee"):
         mp.steady_state(problem)
 
 
@@ -165,6 +165,8 @@ def test_no_method_is_named_that_nobody_asked_for():
             "use --method dmft or --method exact --accuracy 1e-2",
         ),
         ("best --alpha 1.2 --rate 1 --over time --at 10", "leave out --at"),
+        ("best --alpha 1.2 --rate 1 --over decay --objective eg", "did you mean 'Eg'?"),
+        ("solve --alpha 1.2 --rate 1 --times 1 2", "several numbers are one word"),
     ],
 )
 def test_lines_of_the_shell(command, words, capsys):
@@ -181,3 +183,14 @@ def test_a_plan_sweeps_what_data_hold_by_their_own_names(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["sweep", str(plan), "--out", str(tmp_path / "s")])
     assert "is swept by its own name, such as alpha = [1.0, 2.0]" in capsys.readouterr().err
+
+
+def test_lines_of_what_is_best_are_numbers():
+    found = mp.best(PROBLEM, "schedule", at=3, progress=False)
+    with pytest.raises(ValueError, match=r"`variable` must be .* got 'Eg'; of best\(...\) it is"):
+        mp.plot.lines(found)
+    with pytest.raises(ValueError, match="`variable` must hold numbers, best_rate holds texts"):
+        mp.plot.lines(found, "best_rate")
+    ax = mp.plot.lines(found, "best_Eg")
+    np.testing.assert_allclose(ax.containers[0].lines[0].get_ydata(), found.best_Eg)
+    plt.close("all")

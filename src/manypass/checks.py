@@ -196,7 +196,9 @@ def meant(value: Any, allowed: Iterable[str]) -> str:
     here = ELSEWHERE.get(low.replace("-", "_"))
     if here and (here in allowed or here == "times"):
         return f"; here it is `{here}`{UNITS.get(here, '')}"
-    near = difflib.get_close_matches(low, allowed, 1, 0.7)
+    allowed = list(allowed)
+    near = [word for word in allowed if word.lower() == low]
+    near = near or difflib.get_close_matches(low, allowed, 1, 0.7)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

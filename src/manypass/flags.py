@@ -380,6 +380,11 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
                 f"{arguments.problem} is no TOML file: examples of your own are given as --data "
                 f"{arguments.problem} --target COLUMN"
             )
+        if re.fullmatch(r"[-+.:,e\d]+", arguments.problem) and not Path(arguments.problem).exists():
+            raise ValueError(
+                f"no file {arguments.problem!r}: several numbers are one word, without blanks, "
+                f"such as --times 1,2,3"
+            )
         entries = toml(arguments.problem)
         if key := next((key for key in entries if key in PLAN_KEYS), None):
             raise ValueError(

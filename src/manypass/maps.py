@@ -222,7 +222,10 @@ def _values(result: Any, variable: str, *sizes: int, named: tuple[Any, ...] = ()
         reason = next((str(e) for e in reasons if e), "it is empty")
         raise ValueError(f"`result` has no point with an answer: {reason}")
     if not isinstance(variable, str) or variable not in held:
-        raise ValueError(f"`variable` must be among {', '.join(held)}, got {variable!r}")
+        more = f"; of best(...) it is 'best_{variable}'" if f"best_{variable}" in held else ""
+        raise ValueError(f"`variable` must be among {', '.join(held)}, got {variable!r}{more}")
+    if result[variable].dtype.kind not in "biuf":
+        raise ValueError(f"`variable` must hold numbers, {variable} holds texts")
     values = results.real(result, variable)
     asked = [name for name in named if isinstance(name, str)]
     single = [dim for dim, size in values.sizes.items() if size == 1 and dim not in asked]

@@ -16,13 +16,17 @@ DIVERGED = 1e12  # a |J|² or ⟨F²⟩ beyond this is called infinite
 F2, MEASURED = 2, slice(2, 4)  # columns: with E_t, in which chance is quick
 AROUND = 1 / 4  # of scale(t), on both sides, that means over times reach
 STEEP = 1 / 2  # change of log F2 in them beyond which they reach less far
+BINS = np.linspace(-1, 1, 33)  # ends of the parts of which means are taken first
+PARTS = np.diff([BINS, BINS**3]) / np.diff(BINS)  # means of 1 and 3x² in them
+MIDDLE = np.linalg.solve(PARTS @ PARTS.T, [1.0, 0.0]) @ PARTS  # of the parabola that fits best
 
 
-def at(t: Array, scale: Any, table: Array, ends: Any = (), even: bool = False) -> Array:
+def at(t: Array, scale: Any, table: Array, ends: Any = (), fading: float | None = None) -> Array:
     """Read curves, smooth functions of scale(t), at the times; inf once they have diverged.
 
     Columns of the table are its times, Q, F2, E_t and others. At the given ends of epochs they have
-    kinks. F2 and E_t of `even` learning are means over times around t: see `mean`.
+    kinks. If the law of learning does not change, what is past fades at least at some rate, and F2
+    and E_t are taken from times around t: see `smoothed`.
     """
     grid, fine = table[:, 0], (table[:, 1:3] < DIVERGED).all(axis=1)
     known = fine.size if fine.all() else int(fine.argmin())
@@ -36,26 +40,29 @@ def at(t: Array, scale: Any, table: Array, ends: Any = (), even: bool = False) -
         spline = CubicSpline(scale(grid[low : high + 1]), table[low : high + 1])
         now = t[here]
         out[here] = spline(scale(now))
-        if even:
-            out[here, MEASURED] = mean(spline, scale(now))[:, MEASURED]
+        if fading is not None:
+            x = np.maximum(fading * now, 4.0)
+            left = (x / 4) ** 4 * np.exp(4 - x)  # of what is past, by its curvature
+            out[here, MEASURED] = smoothed(spline, scale(now), left)[:, MEASURED]
     out[t > grid[known - 1] * (1 + 1e-9)] = np.inf
     return out
 
 
-def mean(spline: CubicSpline, w: Array) -> Array:
-    """Means M over w ± h without their bias ∝ h²: (4M(h/2) − M(h))/3.
+def smoothed(spline: CubicSpline, w: Array, left: Array) -> Array:
+    """Parabolas fitted by least squares from w − h to w + h, at w.
 
-    What is left of a part that decays as Ae^{−kw} is at most A(h/w)⁴/100, and of a growth or decay
-    e^{±d} in 2h it is d⁴/7680: h is chosen so that both are below 10⁻⁴ of F2.
+    What they miss of a part that decays as Ae^{−kw} is at most A(h/w)⁴/60, and of a growth or decay
+    e^{±d} in 2h it is d⁴/4480: h is chosen so that both are below 10⁻⁴ of F2. Of what F2 was at
+    first, A, no more than what is `left` can be there.
     """
     low, high = spline.x[[0, -1]]
     F, first = spline(w)[:, F2], float(spline(low)[F2])
-    h = AROUND * w * np.clip(2 * F / max(first, 1e-300), 0.0, 1.0) ** (1 / 4)
+    h = AROUND * w * np.clip(1.5 * F / np.maximum(first * left, 1e-300), 0.0, 1.0) ** (1 / 4)
     h = np.minimum(h, np.minimum(w - low, high - w))
     before, after = np.maximum([spline(w - h)[:, F2], spline(w + h)[:, F2]], 1e-300)
     h = h / np.hypot(1.0, np.log(after / before) / STEEP)
     out, whole, wide = spline(w), spline.antiderivative(), h > 1e-6 * w
-    w, h = w[wide], h[wide]
-    far, near = ((whole(w + r) - whole(w - r)) / (2 * r)[:, None] for r in (h, h / 2))
-    out[wide] = (4 * near - far) / 3
+    bins = w[wide, None] + h[wide, None] * BINS
+    means = np.diff(whole(bins), axis=1) / np.diff(bins)[..., None]
+    out[wide] = np.einsum("b,tbc->tc", MIDDLE, means)
     return np.asarray(out)

@@ -156,8 +156,8 @@ class Online:
 
     def at(self, t: Array, scale: Any) -> Measured:
         """Return curves at the times; C and G if they were kept; inf where they have diverged."""
-        even = unchanging(self.problem)
-        table = at(t, scale, np.array(self.curves), [*self.ends, self.origin], even)
+        fading = self.v * self.decay if unchanging(self.problem) else None
+        table = at(t, scale, np.array(self.curves), [*self.ends, self.origin], fading)
         out = self._named(table)
         if self.keep.size:
             lost = np.isinf(table[:, 1])

@@ -45,12 +45,13 @@ class Course:
         return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     def rate(self, t: float, state: Array) -> Array:
-        """Right-hand sides."""
+        """Right-hand sides; that of Q is symmetric: rounding grows where learning settles."""
         problem, (R, Q, a, *moved) = self.problem, self.split(state)
+        Q = (Q + Q.T) / 2
         v, decay = float(problem.v(t)), float(problem.decays(t))
         found = self.fields.at(R, Q, a)
         pull = found.FH - decay * Q
-        noise = v * v * found.FF + 2 * problem.temperature * np.eye(len(a))
+        noise = v * v * (found.FF + found.FF.T) / 2 + 2 * problem.temperature * np.eye(len(a))
         own: Any = problem.rule
         rates = [
             v * (found.FY - decay * R).ravel(),
@@ -126,6 +127,7 @@ def largest_error(found: Measured) -> float:
 def _read(course: Course, t: Array, rows: dict[float, Array], two_time: bool) -> Measured:
     fields, net = course.fields, course.net
     known = [course.split(rows[time]) for time in t if time in rows]
+    known = [[R, (Q + Q.T) / 2, *rest] for R, Q, *rest in known]
     n, (K, M) = len(known), net.units
     out = {
         "R": np.full((t.size, K, M), np.inf),

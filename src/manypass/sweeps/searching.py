@@ -36,6 +36,7 @@ def measured(found: xr.Dataset, objective: str) -> xr.DataArray:
     if objective not in small and (objective not in found or "unit" in found[objective].dims):
         raise LookupError(
             f"`objective` must be among {', '.join(small)}, got {checks.shown(objective)}"
+            f"{checks.meant(objective, small)}"
         )
     return found[objective]
 

@@ -144,6 +144,11 @@ def test_a_number_may_come_as_a_0d_array(wrap):
 def test_what_best_finds_can_be_put_into_the_problem():
     found = mp.best(GOOD, over="decay", progress=False)
     assert GOOD.replace(decay=found.best_decay).decay == found.best_decay.item()
+    kinds = mp.best(GOOD, over="schedule", at=2, progress=False)  # constants are texts there, too
+    constant = kinds.best_rate.sel(schedule="constant")
+    assert GOOD.replace(rate=constant).rate == float(constant.item())
+    with pytest.raises(ValueError, match="`rate` must be a number, or steps:"):
+        GOOD.replace(rate=np.array("one"))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +157,6 @@ def test_what_best_finds_can_be_put_into_the_problem():
         np.array([1.0]),
         np.ma.masked,
         np.array(True),
-        np.array("1"),
         np.timedelta64(1, "s"),
         np.array(5, "m8[ns]"),
         xr.DataArray([1.0, 2.0]),

@@ -192,5 +192,6 @@ def test_lines_of_what_is_best_are_numbers():
     with pytest.raises(ValueError, match="`variable` must hold numbers, best_rate holds texts"):
         mp.plot.lines(found, "best_rate")
     ax = mp.plot.lines(found, "best_Eg")
-    np.testing.assert_allclose(ax.containers[0].lines[0].get_ydata(), found.best_Eg)
+    drawn = np.asarray(ax.containers[0].lines[0].get_ydata(), float)
+    np.testing.assert_allclose(drawn, found.best_Eg.values)
     plt.close("all")

@@ -117,7 +117,7 @@ class Flow(Online):
             E[:, n] = 0.0
         return super()._advance(d, m, one, E)
 
-    def _look(self, R: Array, A: Array, a: Array, instants: Any) -> Any:
+    def _look(self, R: Array, A: Array, a: Array, instants: Any, after: Any = None) -> Any:
         past, n, latest = self.past, A.shape[1], None
         if n:
             d = past.end[n - 1] - past.begin[n - 1]

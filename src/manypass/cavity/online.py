@@ -26,6 +26,7 @@ from manypass.cavity.past import Normals, Past
 from manypass.cavity.settling import unchanging
 from manypass.cavity.weights import Weights
 from manypass.checks import Array
+from manypass.compiling import FAST, njit
 from manypass.ensemble import Measured
 from manypass.problem import Problem
 
@@ -40,6 +41,9 @@ class Online:
     as √t: averages are extrapolated as lines in √t, and so is √t m, which is finite where all x
     start at a jump of F; from given weights as if it had started earlier, by a `shift`.
     """
+
+    limit = 0  # of the steps at which averages are those of t = 0⁺
+    at_once = True  # an example knows what it has learned
 
     def __init__(
         self,
@@ -71,7 +75,10 @@ class Online:
             self.past.start_from(begin, student.root)
         self.begun, self.Q = self.past.count, 0.0
         self.young = student.young
-        self.none = no_events(len(student.known), K)
+        size = len(student.known)
+        self.none, self.never = no_events(size, K), np.zeros(size, np.int64)
+        self.who = np.ones(size, bool)  # of whom averages are that drive
+        self.where, self.forces = np.full(size, -1), np.zeros((size, K))  # learned in this epoch
         self.new: Any = 0.0  # forces in the next step that are known by now
         self.pair = np.zeros((K, K))  # ⟨F fᵀ⟩ of the newest cell
         self.C, self.G = np.zeros((2, keep.size, keep.size, K, K))
@@ -246,11 +253,24 @@ class Online:
         a = self.a + self.student.second_rate * d * (self.one.second + one.second) / 2
         return past.weights.R, A, a
 
-    def _look(self, R: Array, A: Array, a: Array, instants: Any) -> Any:
-        """Return m, what else drives, ⟨F zᵀ⟩ and ⟨F eᵀ⟩ less mh, and ⟨f eᵀ⟩ of the newest cell."""
-        n = A.shape[1]
-        latest = self.past.latest(n) if self.past.count > self.begun else None  # not complete
-        return self.student.online(self, (R, A, a), latest, instants)
+    def _look(self, R: Array, A: Array, a: Array, instants: Any, after: Any = None) -> Any:
+        """Return m, what else drives, ⟨F zᵀ⟩ and ⟨F eᵀ⟩ less mh, and ⟨f eᵀ⟩ of the newest cell.
+
+        Those `after` it are learned now, so many times.
+        """
+        past, n = self.past, A.shape[1]
+        complete = after is not None or past.count == self.begun
+        own = past.own(n, None if complete else past.latest(n))
+        sources = past.rows[past.sources][: past.count - past.first, :, :n]
+        response = np.ascontiguousarray((sources @ own.T).transpose(0, 2, 1))
+        learned = self.who, instants, self.never if after is None else after, self.at_once
+        found = self.student.look(self, (R, A, a), own, learned, response)
+        return *found, self._forces(instants.often > 0, max(n - past.K, 0))
+
+    def _forces(self, mine: Any, n: int) -> Array:
+        """⟨f eᵀ⟩ of the forces f of these examples, over n columns; with themselves at its end."""
+        found: Array = overlaps(mine, self.past.share, self.forces, self.past.e, n)
+        return found
 
     def _record(self, A: Array) -> None:
         """Keep the curves and, at a time that was asked for, C and G."""
@@ -284,3 +304,19 @@ class Online:
         first = G[-1] + (G[-1] - G[-2]) * (scale[-1] - scale[-2]) / (scale[-2] - scale[-3])
         scale = np.append(np.log(newest), scale)
         return np.asarray(CubicSpline(scale, [one, *G, first])(np.log(lags + newest)))
+
+
+@njit(**FAST)
+def overlaps(mine, share, f, e, n):  # type: ignore[no-untyped-def]
+    """⟨f eᵀ⟩ and ⟨f fᵀ⟩ of forces that some examples have."""
+    size, K = f.shape
+    out = np.zeros((K, n + K))
+    for k in range(size):
+        if mine[k]:
+            for u in range(K):
+                w = share[k] * f[k, u]
+                for c in range(n):
+                    out[u, c] += w * e[k, c]
+                for c in range(K):
+                    out[u, n + c] += w * f[k, c]
+    return out / size

@@ -197,7 +197,7 @@ def held(force, parameters, x, aim, kick):  # type: ignore[no-untyped-def]
 def flow(line, past, cells, examples, weights, owed, parameters, force, classify):  # type: ignore[no-untyped-def]
     """Return averages at t_i, the activations, and what is learned in the half step after t_i.
 
-    The averages are those of `moments.online`. `line` is R, m, and v before and after t_i; all
+    The averages are those of `moments.look`. `line` is R, m, and v before and after t_i; all
     examples are learned with the `weights` before and after it, Δ/2α; what is `owed` of the former
     half step to forces that were stiff is learned now.
     """

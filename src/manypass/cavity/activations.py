@@ -89,14 +89,15 @@ def activations(
     from manypass.simulation.kernels import compiled_force  # compiles: only when needed
 
     force, parameters = compiled_force(problem.rule), tuple(problem.rule.parameters.values())
+    line = problem.rate, now, tables.start
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
         draws = Draws.make(problem.teacher, tables.start, now, count, rng)
         normals = rng.standard_normal(draws.first[-1] + count)
         if straight:
-            x, h = pulled(tables, problem.rate, now, draws, normals)
+            x, h = pulled(tables, line, draws, normals)
         else:
-            x, h = general(tables, problem.rate, now, draws, normals, (force, parameters))
+            x, h = general(tables, line, draws, normals, force, parameters)
         learned = np.diff(draws.first).astype(float)
         return {"y": draws.y, "target": draws.target, "x": x, "h": h, "learned": learned}
 
@@ -185,8 +186,8 @@ def _adaline_density(
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
         draws = Draws.make(problem.teacher, tables.start, now, count, rng)
-        fixed = Draws(np.full(count, y), np.full(count, target), draws.first, draws.instants)
-        mean, variance = gaussian(tables, problem.rate, now, fixed, tables.start)
+        fixed = draws._replace(y=np.full(count, y), target=np.full(count, target))
+        mean, variance = gaussian(tables, (problem.rate, now, tables.start), fixed)
         if not np.median(variance) > 1e-6 * fresh:  # the tables are no better
             raise ValueError(
                 f"`alpha` = {problem.data.alpha:g}: an example that is learned so often is known "

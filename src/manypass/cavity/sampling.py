@@ -118,9 +118,8 @@ class Memory:
             draws = Draws.make(problem.teacher, tables.start, time, count, np.random.default_rng(0))
             shares = []
             for span in (self.span, 2 * self.span):
-                mean, variance = apart(
-                    partial(gaussian, tables, problem.rate, time, draws, time - span)
-                )
+                line = problem.rate, time, time - span
+                mean, variance = apart(partial(gaussian, tables, line, draws))
                 shares.append(errors(mean, variance, draws.target))
             short, long = shares
             shift = {name: float(np.abs(short[name] - long[name]).mean()) for name in short}
@@ -171,7 +170,8 @@ def adaline_moments(
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
         draws = Draws.make(problem.teacher, tables.start, now, count, rng)
-        return errors(*gaussian(tables, problem.rate, now, draws, tables.start), draws.target)
+        mean, variance = gaussian(tables, (problem.rate, now, tables.start), draws)
+        return errors(mean, variance, draws.target)
 
     few = affordable(FEW, (now - tables.start) / problem.data.alpha)
     return sample_average(measure, samples, accuracy, seed, few)

@@ -36,17 +36,9 @@ class Draws(NamedTuple):
         if data.task == "classification":
             target = np.sign(target)
         often = rng.poisson((time - start) / data.alpha, count)
-        first = np.concatenate([[0], np.cumsum(often)])
-        instants = rng.uniform(start, time, first[-1])
-        sort_each(instants, first)
-        return cls(y, target, first, instants)
-
-
-@njit(**FAST)
-def sort_each(values, first):  # type: ignore[no-untyped-def]
-    """Sort the values of every example."""
-    for k in range(first.size - 1):
-        values[first[k] : first[k + 1]].sort()
+        first, who = np.concatenate([[0], np.cumsum(often)]), np.repeat(np.arange(count), often)
+        share = np.sort(who + rng.random(who.size)) - who  # of each in order
+        return cls(y, target, first, start + (time - start) * share)
 
 
 @njit(**FAST)

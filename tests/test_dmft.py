@@ -79,7 +79,7 @@ def on_grids(problem, end, steps, size, seeds, names, times):
     clock, keep = Clock(1.0), times if "C" in names else np.zeros(0)
     grid = clock.times(clock.w(end) / steps, times if "C" in names else times[-1:])
     rule, found = compiled_rule(problem.rule), []
-    plan = Plan(times, Grid(grid, keep), clock, names, dict, widest=4.0)
+    plan = Plan(times, Grid(grid, keep), clock, names, widest=4.0)
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         runs = lead(problem, rule, size, plan, rng, split=True)
@@ -142,7 +142,7 @@ def test_second_order_in_the_step(mode):
 def step_errors(problem, finer, seeds, size):
     """Squared change from twice the step, of R, Q, F2 and E_t over their largest values."""
     times, names = np.array([0.25, 0.5, 1.0, 2.0, 4.0]), ("R", "Q", "F2", "Et")
-    plan = make_plan(problem, times, names, dict, coarsest(problem) / finer)
+    plan = make_plan(problem, times, names, coarsest(problem) / finer)
     rule, both, found = compiled_rule(problem.rule), 2 * [slice(None)], []
     for seed in range(seeds):
         rng = np.random.default_rng([seed, int(8 * finer)])
@@ -613,7 +613,7 @@ def test_means_over_times_have_no_bias_that_matters():
         problem = mp.Problem(data, mp.Adaline(), rate=rate, decay=decay, start=start)
         for end in (3.0, 10.0, 60.0):
             times = np.linspace(0, end, 13)[1:]
-            plan = make_plan(problem, times, ("R", "Q", "F2", "Et"), dict, coarsest(problem))
+            plan = make_plan(problem, times, ("R", "Q", "F2", "Et"), coarsest(problem))
             curves = mp.solve(problem, plan.grid.t)
             table = np.column_stack([plan.grid.t, curves.Q, curves.F2, curves.F2])
             found = at(times, plan.clock.w, table, even=True)[:, 2]

@@ -41,7 +41,6 @@ def ensemble(
     problem: Problem,
     t: Array,
     names: Any,
-    finish: Any,
     rtol: float | None,
     progress: Any,
 ) -> tuple[Measured, dict[str, Any]]:
@@ -50,13 +49,13 @@ def ensemble(
     jump = jumps(problem.rule, problem.data.task)  # then the order of the step is not quite 2
     if rtol is not None:
         dt *= min(math.sqrt(rtol / ROUGH), 1.0)
-        first = make_plan(problem, t, names, finish, dt)
+        first = make_plan(problem, t, names, dt)
         samples = POPULATIONS * max(FIRST * first.units, first.least)
     found: Measured = {}
     for left in reversed(range(ROUNDS)):
         last = not left or samples >= MOST_SAMPLES
         try:
-            plan = make_plan(problem, t, names, finish, dt)
+            plan = make_plan(problem, t, names, dt)
             found, how = populations(
                 method, problem, plan, samples, progress, None if last else rtol
             )

@@ -10,6 +10,7 @@ import numpy as np
 
 from manypass.cavity.plan import Plan
 from manypass.cavity.population import lead
+from manypass.cavity.settling import with_errors
 from manypass.checks import Array
 from manypass.ensemble import Average, Measured
 from manypass.problem import Problem
@@ -43,7 +44,7 @@ def sample(problem: Problem, rule: Any, size: int, plan: Plan, rng: Any) -> Samp
     far = {name: fine[name] + _difference(fine[name], rough[name]) / 3 for name in fine}
     for name in fine:
         far[name][np.isinf(rough[name])] = np.inf
-    fine, rough, far, *parts = (plan.finish(v) for v in (fine, rough, far, *halves))
+    fine, rough, far, *parts = (with_errors(problem, v) for v in (fine, rough, far, *halves))
     moved = {name: _difference(far[name], fine[name]) for name in far}
     bias = {n: _difference(np.mean([p[n] for p in parts], axis=0), rough[n]) for n in rough}
     if np.isinf(far["Q"]).any():  # how much of ⟨F²⟩ was left before it has diverged

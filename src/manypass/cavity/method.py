@@ -15,7 +15,7 @@ from manypass.cavity import rest
 from manypass.cavity.accuracy import FIRST, ensemble, one_pass, step_of, threads_of
 from manypass.cavity.plan import make_plan
 from manypass.cavity.population import even_examples, lead
-from manypass.cavity.settling import CURVES, with_errors, with_layers
+from manypass.cavity.settling import CURVES
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import DivergedError, Measured, Progress, extended
@@ -138,11 +138,6 @@ class DMFT:
         classes, known = problem.data.task == "classification", t
         guess = {"Eg": 0.5, "Et": 0.5, "Eg_se": 0.0, "Et_se": 0.0} if classes else {}
 
-        def finish(found: Measured) -> Measured:
-            if problem.layered:
-                return with_layers(problem, found)
-            return with_errors(problem.data.task, found)
-
         def told(found: Measured, how: dict[str, Any]) -> xr.Dataset:
             values = {name: value for name, value in found.items() if name != "budget"}
             values = extended(values, t.size, guess)
@@ -152,7 +147,7 @@ class DMFT:
         rtol = self._rtol
         while True:
             try:
-                found = told(*ensemble(self, problem, known, names, finish, rtol, watch))
+                found = told(*ensemble(self, problem, known, names, rtol, watch))
                 break
             except DivergedError as lost:  # only times before are worth the other populations
                 known, rtol = t[: lost.known], rtol and math.inf
@@ -230,7 +225,7 @@ class DMFT:
         if reason:
             raise ValueError(reason)
         step = step_of(self, problem) / (1 if self.dt else 2)
-        plan = make_plan(problem, np.array([time]), ("R", "Q"), dict, step)
+        plan = make_plan(problem, np.array([time]), ("R", "Q"), step)
         size = max(count, plan.least)
         threads_of(self, problem, plan, size)
         rule = compiled_rule(problem.rule)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -13,7 +12,6 @@ import numpy as np
 from manypass import schedules
 from manypass.cavity.settling import by_chance, fastest, unchanging
 from manypass.checks import Array
-from manypass.ensemble import Measured
 from manypass.orders import steps_by
 from manypass.problem import Problem
 from manypass.smooth import jumps
@@ -106,13 +104,12 @@ def batches(problem: Problem, end: float) -> Grid:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compute: times t from curves on a grid, and what to make of them."""
+    """What to compute: times t from curves on a grid."""
 
     t: Array
     grid: Grid
     clock: Clock
     names: tuple[str, ...]
-    finish: Callable[[Measured], Measured]
     widest: float
     finer: float = 1.0  # how many times narrower cells may be, for large populations
     in_turn: int = 0  # steps in an epoch of a fixed order
@@ -149,9 +146,7 @@ def coarsest(problem: Problem) -> float:
     return coarse
 
 
-def make_plan(
-    problem: Problem, t: Array, names: Any, finish: Callable[[Measured], Measured], dt: float
-) -> Plan:
+def make_plan(problem: Problem, t: Array, names: Any, dt: float) -> Plan:
     """Make a grid; refuse one that is too fine."""
     alpha, order = problem.teacher.alpha, problem.sequence
     clock = Clock((LATER**4 if unchanging(problem) else 1) * START / fastest(problem))
@@ -189,4 +184,4 @@ def make_plan(
     jump = jumps(problem.rule, problem.data.task)
     copies = by_chance(problem) and not problem.layered and jump
     finer = max(min(coarsest(problem) / dt, NARROW / widest), 1.0)
-    return Plan(t, grid, clock, tuple(names), finish, widest, finer, in_turn, units, copies)
+    return Plan(t, grid, clock, tuple(names), widest, finer, in_turn, units, copies)

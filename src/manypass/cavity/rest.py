@@ -55,7 +55,7 @@ def values(problem: Problem, t: Array, two_time: bool = False) -> Measured:
     """R = Q = F2 = 0 without error; C = 0, and G = e^{−vλ(t−s)} if no force answers."""
     found: Measured = {name: np.zeros(t.shape) for name in CURVES}
     found["Et"] += 0.5 * problem.teacher.b  # ½⟨ỹ²⟩; of classes, a guess
-    found = with_errors(problem.data.task, found)
+    found = with_errors(problem, found)
     if two_time:
         if any(problem.rule.force(x, y) for x in (-NEAR, NEAR) for y in _targets(problem)):
             raise ValueError(

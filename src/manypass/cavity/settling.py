@@ -37,11 +37,16 @@ class NotSettledError(ValueError):
         self.result = result
 
 
-def with_errors(task: str, found: Measured) -> Measured:
+def with_errors(problem: Problem, found: Measured) -> Measured:
     """Add E_g; a diverged student guesses in classification."""
-    found = found | {"Eg": generalization_error(task, found["R"], found["Q"])}
-    if task == "classification":
-        found["Et"] = np.where(np.isinf(found["Q"]), 0.5, found["Et"])
+    if problem.layered:
+        net = Net.of(problem)
+        found = found | {"Eg": generalization(net, found["R"], found["Q"], found["a"], POINTS)}
+    else:
+        task = problem.data.task
+        found = found | {"Eg": generalization_error(task, found["R"], found["Q"])}
+    if problem.data.task == "classification":
+        found["Et"] = np.where(np.isinf(found["F2"]), 0.5, found["Et"])
     return found
 
 
@@ -63,15 +68,6 @@ def warn_of(found: Measured, task: str, rtol: float, way: str, level: int) -> No
             text = f"the error of {name} is {error:.2g}, its largest value {size:.2g}"
     if text:
         warnings.warn(f"`rtol` = {rtol:g} is not reached: {text}: {way}", stacklevel=level + 1)
-
-
-def with_layers(problem: Problem, found: Measured) -> Measured:
-    """Add E_g of a network with two layers."""
-    net = Net.of(problem)
-    found = found | {"Eg": generalization(net, found["R"], found["Q"], found["a"], POINTS)}
-    if net.classify:
-        found["Et"] = np.where(np.isinf(found["F2"]), 0.5, found["Et"])
-    return found
 
 
 def by_chance(problem: Problem) -> bool:

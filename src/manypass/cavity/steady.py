@@ -30,10 +30,9 @@ from manypass.cavity.settle import (
     scout,
     settle,
 )
-from manypass.cavity.settling import NotSettledError, warn_of
+from manypass.cavity.settling import NotSettledError, warn_of, with_errors
 from manypass.cavity.stationary import Stationary
 from manypass.ensemble import Average, Measured, apart, cores, go_on, in_order
-from manypass.observables import generalization_error
 from manypass.problem import Problem
 from manypass.rules import LARGE
 from manypass.simulation.kernels import compiled_rule
@@ -50,9 +49,8 @@ MOST_POINTS = 3_000_000  # of all paths of a population together
 
 def observed(state: Stationary, Et: float, window: float) -> Measured:
     """Return what is asked of a steady state."""
-    Q = state.Q(window)
-    Eg = float(generalization_error(state.problem.teacher.task, state.R, Q))
-    return {"R": state.R, "Q": Q, "F2": state.F2, "Et": Et, "Eg": Eg}
+    found = {"R": state.R, "Q": state.Q(window), "F2": state.F2, "Et": Et}
+    return with_errors(state.problem, found)
 
 
 def sample(

@@ -76,10 +76,7 @@ def heard(R, y, z, e, a, b, old):  # type: ignore[no-untyped-def]
 @njit(**FAST)
 def since(A):  # type: ignore[no-untyped-def]
     """Variance of h from the normals since each cell."""
-    fresh = np.zeros(A.size + 1)
-    for c in range(A.size - 1, -1, -1):
-        fresh[c] = fresh[c + 1] + A[c] ** 2
-    return fresh
+    return np.append(np.cumsum(A[::-1] ** 2)[::-1], 0.0)
 
 
 @njit(**FAST)
@@ -89,15 +86,6 @@ def collect(sums, parts):  # type: ignore[no-untyped-def]
         for c in range(sums.shape[1]):
             sums[q, c] += parts[q, c]
             parts[q, c] = 0
-
-
-@njit(**FAST)
-def respond(E, A, slope):  # type: ignore[no-untyped-def]
-    """Add to ⟨F z_c⟩ what comes of what is fresh, to which F responds by its mean slope."""
-    total = 0.0
-    for c in range(A.size):
-        total += slope[c]
-        E[c] += A[c] * total
 
 
 @njit(**FAST)
@@ -181,7 +169,7 @@ def look(i, line, past, cells, examples, instants, present, parameters, force, c
         activations[k] = x + rest
         if k % 256 == 255 or k == y.size - 1:
             collect(sums, parts)
-    respond(sums[0], A, slope)
+    sums[0] += A * np.cumsum(slope[:n])  # F responds to what is fresh by its mean slope
     sums /= max(count, 1)
     for q in (DRIVE, SQUARE):
         one[q] *= y.size / max(count, 1)

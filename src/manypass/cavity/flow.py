@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from manypass.cavity.looked import Looked
 from manypass.cavity.moments import DRIVE, MEASURED, MISSED, SQUARE, collect, heard, missed
-from manypass.cavity.online import Online
+from manypass.cavity.online import Looked, Online
 from manypass.cavity.past import Normals
 from manypass.cavity.weights import line_weights
 from manypass.checks import Array

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from manypass.cavity.blocks import trace
-from manypass.cavity.looked import Looked
+from manypass.cavity.online import Looked
 from manypass.checks import Array
 from manypass.compiling import FAST, njit
 from manypass.layers.averages import Averages, Fields

@@ -11,6 +11,7 @@ population are taken is theirs: see `Unit` and `Network`.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from manypass import schedules
 from manypass.cavity.blocks import quotient, root_of, trace
 from manypass.cavity.grid import at
 from manypass.cavity.instants import no_events
-from manypass.cavity.looked import Looked
 from manypass.cavity.modes import Modes
 from manypass.cavity.past import Normals, Past
 from manypass.cavity.settling import unchanging
@@ -31,6 +31,26 @@ from manypass.ensemble import Measured
 from manypass.problem import Problem
 
 NONE = 1e-280  # a push so small is none
+
+
+@dataclass(slots=True)
+class Looked:
+    """What drives: D = ⟨F yᵀ⟩ less mR, ⟨F Fᵀ⟩, ⟨(ỹ − σ)g⟩; and what is measured."""
+
+    D: Array
+    FF: Array
+    second: Array
+    F2: float
+    Et: float
+
+    def ahead(self, before: Looked, ratio: float) -> Looked:
+        """Extrapolate what drives."""
+        D = self.D + ratio * (self.D - before.D)
+        FF = self.FF + ratio * (self.FF - before.FF)
+        second = self.second + ratio * (self.second - before.second)
+        if not trace(FF) > trace(self.FF) / 2:
+            FF = self.FF / 2
+        return Looked(D, FF, second, self.F2, self.Et)
 
 
 class Online:

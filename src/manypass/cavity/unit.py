@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manypass.cavity import moments
-from manypass.cavity.looked import Looked
+from manypass.cavity.online import Looked
 from manypass.checks import Array
 from manypass.problem import Problem
 from manypass.smooth import jumps

@@ -82,32 +82,24 @@ def unchanging(problem: Problem) -> bool:
 
 
 def fastest(problem: Problem) -> float:
-    """Rate of the fastest relaxation, by the largest eigenvalue that the examples can have."""
+    """Rate of the fastest relaxation, by the largest eigenvalue that the examples can have.
+
+    In two layers of Σ_k (a_k g′)² at its steepest; a second one that learns may become the
+    teacher's. Where nothing is learned any pace will do.
+    """
+    rule: Any = problem.rule
     if problem.layered:
-        return _fastest_layer(problem)
-    force = problem.rule.force
-    rises = [
-        (float(force(x + 1, target)) - float(force(x - 1, target))) / 2  # a force may jump
-        for target in TARGETS[problem.data.task]
-        for x in (0.0, 0.5 * target)
-    ]
-    steepest = max(math.hypot(*rises) / math.sqrt(len(rises)), 0.05)
+        second = max(sum(a * a for a in rule.second), rule.hidden * (rule.second_rate > 0))
+        steepest = second * RISES[rule.activation] ** 2
+    else:
+        rises = [
+            (float(rule.force(x + 1, target)) - float(rule.force(x - 1, target))) / 2  # may jump
+            for target in TARGETS[problem.data.task]
+            for x in (0.0, 0.5 * target)
+        ]
+        steepest = math.hypot(*rises) / math.sqrt(len(rises))
     law = problem.teacher.inputs.law(1.0)
     size = math.sqrt(float(law.w @ law.mu**2))  # 1 without correlations
     edge = (size + 1 / math.sqrt(problem.data.alpha)) ** 2
-    return _pace(problem) * (schedules.largest(problem.decay) + steepest * edge)
-
-
-def _pace(problem: Problem) -> float:
-    """Return the largest rate; where nothing is learned any pace will do."""
-    return schedules.largest(problem.rate) or 1.0
-
-
-def _fastest_layer(problem: Problem) -> float:
-    """Of Σ_k (a_k g′)² at its steepest; a second layer that learns may become the teacher's."""
-    rule: Any = problem.rule
-    second = max(sum(a * a for a in rule.second), rule.hidden * (rule.second_rate > 0))
-    steepest = second * RISES[rule.activation] ** 2
-    edge = (1 + 1 / math.sqrt(problem.data.alpha)) ** 2
-    decay = schedules.largest(problem.decay)
-    return float(_pace(problem) * (decay + max(steepest, 0.05) * edge))
+    pace, decay = schedules.largest(problem.rate) or 1.0, schedules.largest(problem.decay)
+    return float(pace * (decay + max(steepest, 0.05) * edge))

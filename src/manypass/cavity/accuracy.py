@@ -16,8 +16,10 @@ from manypass.cavity.plan import LARGEST, Plan, coarsest, make_plan
 from manypass.cavity.settling import warn_of
 from manypass.checks import Array
 from manypass.ensemble import DivergedError, Measured, Progress, cores, in_order, shown
+from manypass.layers import onepass
 from manypass.layers.net import Net
 from manypass.problem import Problem
+from manypass.simulation.kernels import compiled_rule
 from manypass.smooth import jumps
 
 if TYPE_CHECKING:
@@ -150,8 +152,6 @@ def populations(
 
     Given an accuracy to reach, it is judged on the way whether to go on: then there may be fewer.
     """
-    from manypass.simulation.kernels import compiled_rule
-
     size = -(-samples // POPULATIONS)
     if size < plan.least:
         raise ValueError(
@@ -209,8 +209,6 @@ def one_pass(
     method: DMFT, problem: Problem, t: Array, two_time: bool, rtol: float, progress: Progress
 ) -> xr.Dataset:
     """Curves of a Committee that sees every example once, from sampled averages."""
-    from manypass.layers import onepass
-
     threads = method.threads or cores()
     points = FEWEST if method.samples is None else max(method.samples // onepass.SETS, 2)
     while True:

@@ -19,6 +19,7 @@ from manypass.exact.steady import check_steady, stationary
 from manypass.exact.training_error import shot_exponent, shot_moments, wave_numbers
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
+from manypass.simulation.kernels import compiled_force
 
 DIVERGED = "learning has diverged before `time` = {:g}: no distribution"
 MOST_WORK = 1e13  # cubes of instants that are sampled: about an hour
@@ -86,8 +87,6 @@ def activations(
             f"`samples` = {samples} of examples that are learned about {cost ** (1 / 3):.3g} times "
             f"would take hours: at most {max(int(MOST_WORK / cost), 1)}"
         )
-    from manypass.simulation.kernels import compiled_force  # compiles: only when needed
-
     force, parameters = compiled_force(problem.rule), tuple(problem.rule.parameters.values())
     line = problem.rate, now, tables.start
 

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from manypass import checks, memory, orders, results
-from manypass.cavity import rest
+from manypass.cavity import rest, steady
 from manypass.cavity.accuracy import FIRST, ensemble, one_pass, step_of, threads_of
 from manypass.cavity.plan import make_plan
 from manypass.cavity.population import even_examples, lead
@@ -23,6 +23,7 @@ from manypass.layers.alike import tell
 from manypass.layers.net import Net
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
+from manypass.simulation.kernels import compiled_rule
 from manypass.smooth import objection
 
 RTOL = 0.01  # unless told
@@ -182,8 +183,6 @@ class DMFT:
         Found by iteration, without following learning (see `cavity.steady`); `settled` is the time
         after which nothing is remembered. Raises `NotSettledError` where there is none.
         """
-        from manypass.cavity import steady
-
         if rest.rests(problem):
             rest.tell(problem)
             values, how = rest.values(problem, np.zeros(())) | {"settled": 0.0}, rest.HOW
@@ -194,8 +193,6 @@ class DMFT:
 
     def critical_rate(self, problem: Problem) -> tuple[float, float]:
         """v_c, beyond which |J|² diverges, and its standard error; see `cavity.steady`."""
-        from manypass.cavity import steady
-
         return steady.critical_rate(problem, self, self._rtol)
 
     def rougher(self) -> DMFT:
@@ -210,15 +207,11 @@ class DMFT:
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
         """y, ỹ and x of the examples of one population at a time."""
-        from manypass.simulation.kernels import compiled_rule
-
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))
         if rest.rests(problem):
             y, target = even_examples(problem.teacher, max(count, FIRST), rng)
             return {"y": y[:count], "target": target[:count], "x": np.zeros(count)}
         if math.isinf(time):
-            from manypass.cavity import steady
-
             orders.require(problem, "DMFT.steady_state")
             return steady.activations(problem, count, self, self._rtol)
         reason = self.refusal(problem)

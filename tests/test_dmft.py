@@ -1,6 +1,7 @@
 """The mean-field solver: against the exact theory where there is one, and what it refuses."""
 
 import json
+import math
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -447,7 +448,7 @@ def test_a_hopeless_round_ends_early_and_one_that_just_misses_goes_on(monkeypatc
 
     def watched(method, problem, plan, samples, *more):
         found, how = whole(method, problem, plan, samples, *more)
-        rounds.append((samples, how["samples"], accuracy.size_of(found["budget"])))
+        rounds.append((samples, how["samples"], math.hypot(*found["budget"].values())))
         return found, how
 
     monkeypatch.setattr(accuracy, "populations", watched)

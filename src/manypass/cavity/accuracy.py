@@ -66,7 +66,7 @@ def ensemble(
                 raise
             break  # too many steps, or too much memory: what there is will have to do
         tried, errors = (plan, samples), found.pop("budget")
-        if rtol is None or size_of(errors) <= rtol:
+        if rtol is None or math.hypot(*errors.values()) <= rtol:
             if rtol is not None:
                 warn_of(found, problem.data.task, rtol, "take a smaller `rtol`", 5)
             return found, how
@@ -110,11 +110,6 @@ def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
     return min(max(more, 1.0), most), min(max(errors["step"] / (0.5 * rtol), 1.0), finest)
 
 
-def size_of(errors: dict[str, float]) -> float:
-    """Size of independent errors together."""
-    return math.sqrt(sum(e**2 for e in errors.values()))
-
-
 def judged(errors: dict[str, float], count: int, rtol: float) -> tuple[bool, dict[str, float]]:
     """Whether no more populations of one size are needed, or none would help; what eight promise.
 
@@ -127,7 +122,7 @@ def judged(errors: dict[str, float], count: int, rtol: float) -> tuple[bool, dic
     >>> judged({"sampling": 0.016, "step": 0.0, "population": 0.0}, POPULATIONS, 0.01)[0]
     False
     """
-    if count >= POPULATIONS and size_of(errors) <= rtol:
+    if count >= POPULATIONS and math.hypot(*errors.values()) <= rtol:
         return True, errors
     first = count == LOOK  # at which the step's error is by chance, too
 
@@ -136,8 +131,10 @@ def judged(errors: dict[str, float], count: int, rtol: float) -> tuple[bool, dic
         step = OVER * math.sqrt(LOOK / POPULATIONS) if first else 1.0
         return {key: (step if key == "step" else fewer) * e for key, e in errors.items()}
 
-    known = size_of(errors) < LOST
-    return count >= MOST or size_of(of(MOST)) > rtol, of(POPULATIONS) if known else errors
+    known = math.hypot(*errors.values()) < LOST
+    return count >= MOST or math.hypot(*of(MOST).values()) > rtol, of(
+        POPULATIONS
+    ) if known else errors
 
 
 def populations(
@@ -173,11 +170,10 @@ def populations(
     nodes = few(problem.teacher.inputs).error
     runs = shown(done, POPULATIONS, progress, "mean field", "population")
 
-    in_epochs = plan.grid.ends.size and not problem.batch_share
-    learned_by_heart = in_epochs or not problem.teacher.isotropic
-    overfit = plan.cells / size if learned_by_heart else 0.0
-    if problem.layered:  # every unit has its own normals, and no mean over fresh ones
-        overfit = plan.units * plan.cells / size
+    in_epochs = plan.grid.ends.size > 0 and not problem.batch_share
+    # In two layers every unit has its own normals, and there is no mean over fresh ones.
+    by_heart = in_epochs or not problem.teacher.isotropic or problem.layered
+    overfit = by_heart * plan.units * plan.cells / size
 
     def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
         with np.errstate(over="ignore"):  # corrections of what is next to nothing

@@ -33,13 +33,7 @@ IN_TURN = 40  # examples that are learned in a step, where it matters who they a
 # With correlated inputs z and e of a cell are given up apart, which errs in a lower order.
 # Smaller steps have narrower cells: both err in second order.
 NARROW = 40.0  # but no narrower than this
-WIDEST = {
-    "replacement": 8.0,
-    "reshuffled": 40.0,
-    "fixed": 40.0,
-    "batches": 40.0,
-    "correlated": 32.0,
-}
+WIDEST, ORDERED, CORRELATED = 8.0, 40.0, 32.0
 
 
 @dataclass(frozen=True)
@@ -166,9 +160,9 @@ def make_plan(problem: Problem, t: Array, names: Any, dt: float) -> Plan:
             f"time steps of {dt:.3g}{why} up to t = {end:g}, more than {MOST_STEPS}: take earlier "
             f"`times`, or a larger `dt` (up to {LARGEST:g} times what is chosen without one)"
         )
-    widest = WIDEST["batches" if problem.batch_share else order]
+    widest = ORDERED if order != "replacement" or problem.batch_share else WIDEST
     if not problem.teacher.isotropic:
-        widest = max(widest, WIDEST["correlated"])
+        widest = max(widest, CORRELATED)
     if problem.batch_share:
         grid = batches(problem, end)
     elif shuffled:

@@ -100,8 +100,6 @@ class Modes(Weights):
     are those of the teacher, then some for each step. Heat is `apart`, in components of its own.
     """
 
-    alike = False
-
     def __init__(self, inputs: Inputs, heat: bool) -> None:
         mu, w_mu, mu_y, power, _ = few(inputs)
         self.K, self.known, self.steps, self.apart = 1, mu_y.size, 0, heat

@@ -97,7 +97,7 @@ def test_a_bias_that_is_seen_is_taken_out_and_one_that_is_not_stays_in_the_error
         moved = {name: np.full(5, 1e-4) for name in values}
         seen = {"Q": bias + rng.normal(0, 0.01, 5), "R": rng.normal(0, 0.01, 5)}
         samples.append((values, moved, seen, 0.0))
-    found = summary(samples, {}, {})
+    found = summary(samples, "regression", {})
     z = (found["Q"] - truth) / found["Q_se"]
     assert np.abs(z).max() < 2
     assert found["Q_se"].max() < 0.7 * bias
@@ -115,7 +115,7 @@ def test_a_bias_that_grows_with_the_cells_of_a_grid_is_no_error_of_the_step():
         far = fine + (fine - rough) / 3
         own = {name: bias + 0.2 * seen for name in ("Q", "R")}
         samples.append((dict.fromkeys(own, far), dict.fromkeys(own, far - fine), own, more))
-    found = summary(samples, {}, {})
+    found = summary(samples, "regression", {})
     assert np.abs(found["Q"] - truth).max() < 0.006
     assert found["budget"]["step"] < 0.001  # of (1 + more) bias/3 as a step it would be 0.01
 

@@ -164,9 +164,8 @@ def populations(
         return sample(problem, rule, size, plan, rng)
 
     done = in_order(work, range(MOST if rtol else POPULATIONS), threads)
-    classes = problem.data.task == "classification"
-    sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
-    floors = {"Et": 1 / samples} if classes else {}  # one example more or less
+    task = problem.data.task
+    floors = {"Et": 1 / samples} if task == "classification" else {}  # one example more or less
     nodes = few(problem.teacher.inputs).error
     runs = shown(done, POPULATIONS, progress, "mean field", "population")
 
@@ -177,7 +176,7 @@ def populations(
 
     def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
         with np.errstate(over="ignore"):  # corrections of what is next to nothing
-            found = summary(so_far, sizes, floors, overfit, nodes, EVEN / size)
+            found = summary(so_far, task, floors, overfit, nodes, EVEN / size)
         how = {"dt": dt, "samples": size * len(so_far)}
         return found, how | {"errors": json.dumps(found["budget"])}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -50,19 +51,26 @@ def with_errors(problem: Problem, found: Measured) -> Measured:
     return found
 
 
+def largest(values: Any) -> float:
+    """Return the largest size of what is finite."""
+    values = np.asarray(values)
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+
+
+def sizes_of(found: Measured, names: Iterable[str], task: str) -> dict[str, float]:
+    """Return the largest values of curves, of which errors are shares; of error rates ½."""
+    sizes = {name: largest(found[name]) for name in names}
+    sizes["R"] = math.sqrt(sizes["Q"])  # an overlap that is nearly zero need not be known well
+    if task == "classification":
+        sizes |= dict.fromkeys({"Et", "Eg"} & sizes.keys(), 0.5)
+    return sizes
+
+
 def warn_of(found: Measured, task: str, rtol: float, way: str, level: int) -> None:
     """Warn of the curve whose error, in units of its largest value, is most above `rtol`."""
     worst, text = rtol, ""
-    for name in (*CURVES, "Eg"):
-        values, errors = (np.atleast_1d(found[key]) for key in (name, f"{name}_se"))
-        known = np.isfinite(values) & np.isfinite(errors)
-        error = float(errors[known].max(initial=0.0))
-        size = 0.5 if task == "classification" and name[0] == "E" else np.abs(values[known])
-        size = float(np.max(size, initial=0.0))
-        if name == "R":  # an overlap that is nearly zero need not be known well
-            size = math.sqrt(
-                float(np.max(np.asarray(found["Q"])[np.isfinite(found["Q"])], initial=0.0))
-            )
+    for name, size in sizes_of(found, (*CURVES, "Eg"), task).items():
+        error = largest(found[f"{name}_se"])
         if error > worst * size:
             worst = error / size if size else math.inf
             text = f"the error of {name} is {error:.2g}, its largest value {size:.2g}"

@@ -30,7 +30,7 @@ from manypass.cavity.settle import (
     scout,
     settle,
 )
-from manypass.cavity.settling import NotSettledError, warn_of, with_errors
+from manypass.cavity.settling import NotSettledError, sizes_of, warn_of, with_errors
 from manypass.cavity.stationary import Stationary
 from manypass.ensemble import Average, Measured, apart, go_on, in_order
 from manypass.problem import Problem
@@ -102,10 +102,7 @@ def ensemble(
                 average.add(values)
     out, step, bias, cut = (average.results() for average in averages)
     names = ("R", "Q", "F2", "Et", "Eg")
-    sizes = {name: abs(float(out[name])) for name in names}
-    sizes["R"] = math.sqrt(sizes["Q"])  # an overlap that is nearly zero need not be known well
-    if problem.teacher.task == "classification":
-        sizes["Et"] = sizes["Eg"] = 0.5
+    sizes = sizes_of(out, names, problem.teacher.task)
     common = math.sqrt(np.mean([(step[name] / sizes[name]) ** 2 for name in names]))
     closed = math.exp(-scale.slow * scale.period)  # what a path remembers of itself
     budget = dict.fromkeys(("sampling", "step", "population", "memory", "iteration"), 0.0)

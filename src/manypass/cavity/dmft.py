@@ -12,7 +12,7 @@ from manypass.cavity.plan import Plan
 from manypass.cavity.population import lead
 from manypass.cavity.settling import largest, sizes_of, with_errors
 from manypass.checks import Array
-from manypass.ensemble import Average, Measured
+from manypass.ensemble import Measured, averaged
 from manypass.problem import Problem
 
 STUDENT = 1.6  # over n ≥ 8: how much more errors from n must be for two of them to hold 95 %
@@ -70,21 +70,16 @@ def summary(
     per example where they are learned in epochs, `nodes` what few eigenvalues for many are off,
     `even` what examples drawn evenly have in common, relatively.
     """
-    average, steps, biases = Average(), Average(), Average()
-    more = 0.0
-    for values, moved, bias, more in samples:  # noqa: B007 (of all of them the same)
-        average.add(values)
-        steps.add(moved)
-        biases.add(bias)
-    out, step, bias = average.results(), steps.results(), biases.results()
-    student = 1 + STUDENT / max(average.count, 8)
+    *found, more = zip(*samples, strict=True)
+    out, step, bias = (averaged(values) for values in found)
+    student, grown = 1 + STUDENT / max(len(more), 8), more[-1]  # of all of them the same
     names = [name for name in step if not name.endswith("_se")]
     chance = {name: student * bias[f"{name}_se"] for name in names}
     known = {name: _resolved(bias[name], chance[name]) for name in names}
     known |= {name: 0.0 * bias[name] for name in TWO_TIME if name in names}
     for name in names:
-        step[name] = step[name] - more / 3 * known[name] * bias[name]
-        bias[name], chance[name] = ((1 + 4 / 3 * more) * b[name] for b in (bias, chance))
+        step[name] = step[name] - grown / 3 * known[name] * bias[name]
+        bias[name], chance[name] = ((1 + 4 / 3 * grown) * b[name] for b in (bias, chance))
         out[name] = out[name] - known[name] * bias[name]
         if name in POSITIVE and out[name].ndim == 1:  # where hardly anything is learned yet
             out[name] = np.maximum(out[name], 0.0)

@@ -32,7 +32,7 @@ from manypass.cavity.settle import (
 )
 from manypass.cavity.settling import NotSettledError, sizes_of, warn_of, with_errors
 from manypass.cavity.stationary import Stationary
-from manypass.ensemble import Average, Measured, apart, go_on, in_order
+from manypass.ensemble import Measured, apart, averaged, go_on, in_order
 from manypass.problem import Problem
 from manypass.rules import LARGE
 from manypass.simulation.kernels import compiled_rule
@@ -95,12 +95,8 @@ def ensemble(
         box = settings.box(problem, scale, i)
         return sample(box, state, rule, window, settings.tol, split=i < SPLIT)
 
-    averages = [Average() for _ in range(4)]
-    for found in in_order(work, range(POPULATIONS), settings.workers(problem, scale)):
-        for average, values in zip(averages, found, strict=True):
-            if values is not None:
-                average.add(values)
-    out, step, bias, cut = (average.results() for average in averages)
+    found = zip(*in_order(work, range(POPULATIONS), settings.workers(problem, scale)), strict=True)
+    out, step, bias, cut = (averaged(filter(None, values)) for values in found)
     names = ("R", "Q", "F2", "Et", "Eg")
     sizes = sizes_of(out, names, problem.teacher.task)
     common = math.sqrt(np.mean([(step[name] / sizes[name]) ** 2 for name in names]))
@@ -275,15 +271,12 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
             moved = (fine - coarse.problem.rate) / 3
             return {"rate": fine + moved, "moved": moved}
 
-        average = Average()
-        for one in in_order(work, range(POPULATIONS), settings.workers(problem, scale)):
-            average.add(one)
+        seen = averaged(in_order(work, range(POPULATIONS), settings.workers(problem, scale)))
     except UnsettledError:
         raise ValueError(
             f"no critical rate was found for `rule` {problem.rule!r} at `alpha` = "
             f"{problem.data.alpha:g}, `decay` = {problem.decay:g}: the iteration does not settle; "
             f"`steady_state` at several rates tells where it ends"
         ) from None
-    seen = average.results()
     parts = STUDENT * seen["rate_se"], STEP_LEFT * seen["moved"], tol * seen["rate"]
     return float(seen["rate"]), math.hypot(*parts)

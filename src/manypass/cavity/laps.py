@@ -189,6 +189,4 @@ def fitted(A: Array, b: Array) -> Array:
     scale = 1 / np.sqrt(np.diag(A))
     if not np.isfinite(A).all():  # forces have diverged
         return np.full(b.shape, np.nan)
-    w, U = np.linalg.eigh(A * scale[:, None] * scale)
-    kept = w > 1e-9 * w[-1]
-    return np.asarray(scale * (U[:, kept] @ ((U.T @ (scale * b))[kept] / w[kept])))
+    return np.asarray(scale * np.linalg.lstsq(A * scale[:, None] * scale, scale * b, 1e-9)[0])

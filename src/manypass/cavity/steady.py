@@ -208,7 +208,7 @@ def activations(problem: Problem, count: int, method: Any, rtol: float | None) -
 
         def work(i: int) -> Any:
             box = settings.box(problem, scale, i)
-            return np.array([*box.examples, settle(box, state, rule, settings.tol).x])
+            return np.array([*box.each[:2], settle(box, state, rule, settings.tol).x])
 
         threads = settings.workers(problem, scale)
         out = list(in_order(work, range(-(-count // settings.size)), threads))

@@ -131,9 +131,8 @@ class DMFT:
             units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
             need = 16 * 8 * (t.size * units) ** 2
             memory.require(need, "take fewer `times`", self.memory * 1e9)
-        if rest.rests(problem):
-            rest.tell(problem)
-            still = rest.values(problem, t, two_time)
+        still = rest.values(problem, t, two_time)
+        if still is not None:
             return results.dataset(problem, self, still, {"t": t}).assign_attrs(rest.HOW)
 
         classes, known = problem.data.task == "classification", t
@@ -183,9 +182,9 @@ class DMFT:
         Found by iteration, without following learning (see `cavity.steady`); `settled` is the time
         after which nothing is remembered. Raises `NotSettledError` where there is none.
         """
-        if rest.rests(problem):
-            rest.tell(problem)
-            values, how = rest.values(problem, np.zeros(())) | {"settled": 0.0}, rest.HOW
+        still = rest.values(problem, np.zeros(()))
+        if still is not None:
+            values, how = still | {"settled": 0.0}, rest.HOW
         else:
             values, how = steady.solve(problem, window, self, self._rtol)
             _tell_steep(problem)

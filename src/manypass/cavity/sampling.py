@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from scipy.special import erfc
 from manypass.cavity.examples import Draws, gaussian
 from manypass.cavity.tables import Tables, exact_tables, steady_tables
 from manypass.checks import Array
-from manypass.ensemble import apart, cores, in_order
+from manypass.ensemble import Average, apart, cores, in_order
 from manypass.problem import Problem
 from manypass.rules import Hebbian
 
@@ -48,22 +47,12 @@ def sample_average(
     Takes `samples` examples or, if an accuracy is given, only as many as bring the standard error
     of Et below it.
     """
-    count, sums, squares = 0, Counter[str](), Counter[str]()
-    out: dict[str, float] = {}
-    size = CHUNK if accuracy is None else few
+    average, size = Average(), CHUNK if accuracy is None else few
     for i, values in enumerate(chunks(measure, samples, seed, size)):
-        for name, value in values.items():
-            sums[name] += value.sum()
-            squares[name] += (value**2).sum()
-        count += value.size
-        for name in values:
-            mean = sums[name] / count
-            out[name] = mean
-            scatter = max(squares[name] / count - mean**2, 0.0)
-            out[f"{name}_se"] = math.sqrt(scatter / (count - 1)) if count > 1 else math.nan
-        if accuracy is not None and i >= 3 and out["Et_se"] <= accuracy:
+        average.extend(values)
+        if accuracy is not None and i >= 3 and average.results()["Et_se"] <= accuracy:
             break
-    return out
+    return {name: float(value) for name, value in average.results().items()}
 
 
 def errors(mean: Array, variance: Array, target: Array) -> dict[str, Array]:

@@ -102,7 +102,7 @@ class Batches(Epochs):
             self._learn(self.again or t in self.ends, then)
             return self.largest
         n, share = past.n, self.again * problem.batch_share
-        S = self._forces(self.where == past.count - past.first, n)
+        S = self.forces_on(self.where == past.count - past.first, n)
         past.append(z, self.new, self.t, t, v)
         A, E, _, P, _ = past.rows[:5, :, : past.n]
         along = v * d / math.sqrt(problem.data.alpha) * P[:, :n]

@@ -108,19 +108,21 @@ def look(i, line, past, cells, examples, instants, present, parameters, force, c
     """Return averages at t_i, carry activations on to it; those whose turn it is are learned.
 
     The averages are ⟨y(F̂ − mh)⟩, ⟨F̂²⟩, E_t, ⟨F²⟩, by cell ⟨(F̂ − mh) z_c⟩ and ⟨F̂ e_c⟩, all with F̂
-    over those whose turn it may be: `who`. The multiple m of h is known exactly: subtracting it
-    lessens the noise. `line` is t_i, R, m, v before and after; `cells` are A, the coefficients of e
-    in x̂ − h, and when the cells begin; `last` is when an example was learned last, in earlier
-    epochs if there are any, `share` how many it stands for. Those of the `events` are learned in
-    the newest cell, those `after` it at t_i, so many times. `present` is this epoch: the response
-    to a force in each of its cells, and by example in which of them it was learned (−1: not yet),
-    with which force and when. If what is learned is known `at_once`, x̂ = x and F̂ = F.
+    over those whose turn it may be: `who`; and ⟨f e_c⟩ of the newest cell, with ⟨f²⟩ at its end.
+    The multiple m of h is known exactly: subtracting it lessens the noise. `line` is t_i, R, m, v
+    before and after; `cells` are A, the coefficients of e in x̂ − h, and when the cells begin;
+    `last` is when an example was learned last, in earlier epochs if there are any, `share` how many
+    it stands for. Those of the `events` are learned in the newest cell, those `after` it at t_i, so
+    many times. `present` is this epoch: the response to a force in each of its cells, and by
+    example in which of them it was learned (−1: not yet), with which force and when. If what is
+    learned is known `at_once`, x̂ = x and F̂ = F.
     """
     (t, R, m, v, v_after), (z, e), (A, B, begin) = line, past, cells
     (y, target, last, activations, expected, share) = examples
     (who, events, after, at_once), (response, where, forces, when) = instants, present
     n, count = A.size, 0
-    one, sums, slope, fresh = np.zeros(6), np.zeros((2, n)), np.zeros(n + 1), since(A)
+    one, sums, S = np.zeros(6), np.zeros((2, n)), np.zeros(n)
+    slope, fresh = np.zeros(n + 1), since(A)
     a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)
     parts = np.zeros((2, n), np.float32)
     part_E, part_P = parts
@@ -164,6 +166,10 @@ def look(i, line, past, cells, examples, instants, present, parameters, force, c
                     rest += a[c] * zk[c]
                 x, spread = x - rest, fresh[recent]
                 square = averaged(force, parameters, x, aim, spread, i + k)[2]
+        if turn:
+            for c in range(n - 1):
+                S[c] += w * forces[k] * ek[c]
+            S[n - 1] += w * forces[k] ** 2
         one[MEASURED] += w * square
         one[MISSED] += w * missed(x, aim, spread, classify)
         activations[k] = x + rest
@@ -173,4 +179,4 @@ def look(i, line, past, cells, examples, instants, present, parameters, force, c
     sums /= max(count, 1)
     for q in (DRIVE, SQUARE):
         one[q] *= y.size / max(count, 1)
-    return one / y.size, sums[0], sums[1]
+    return one / y.size, sums[0], sums[1], S / y.size

@@ -52,7 +52,7 @@ class Network:
         square = float(np.vdot(F, F) - share * np.vdot(FH, FH)) / size
         one.F2 = square + share * self.squared
         one.Et = self._missed(left, out[4], one.Et)
-        return m, one, E, P
+        return m, one, E, P, run.forces_on(events.often > 0, new.start)
 
     def rise(self, m: float) -> Array:
         """Slope of F, beyond m, before it was ever seen."""

@@ -26,7 +26,6 @@ from manypass.cavity.past import Normals, Past
 from manypass.cavity.settling import unchanging
 from manypass.cavity.weights import Weights
 from manypass.checks import Array
-from manypass.compiling import FAST, njit
 from manypass.ensemble import Measured
 from manypass.problem import Problem
 
@@ -284,13 +283,12 @@ class Online:
         sources = past.rows[past.sources][: past.count - past.first, :, :n]
         response = np.ascontiguousarray((sources @ own.T).transpose(0, 2, 1))
         learned = self.who, instants, self.never if after is None else after, self.at_once
-        found = self.student.look(self, (R, A, a), own, learned, response)
-        return *found, self._forces(instants.often > 0, max(n - past.K, 0))
+        return self.student.look(self, (R, A, a), own, learned, response)
 
-    def _forces(self, mine: Any, n: int) -> Array:
+    def forces_on(self, mine: Any, n: int) -> Array:
         """⟨f eᵀ⟩ of the forces f of these examples, over n columns; with themselves at its end."""
-        found: Array = overlaps(mine, self.past.share, self.forces, self.past.e, n)
-        return found
+        f, e = self.forces[mine], self.past.e[mine, :n]
+        return np.asarray(np.concatenate([f.T @ e, f.T @ f], axis=1) / mine.size)
 
     def _record(self, A: Array) -> None:
         """Keep the curves and, at a time that was asked for, C and G."""
@@ -324,19 +322,3 @@ class Online:
         first = G[-1] + (G[-1] - G[-2]) * (scale[-1] - scale[-2]) / (scale[-2] - scale[-3])
         scale = np.append(np.log(newest), scale)
         return np.asarray(CubicSpline(scale, [one, *G, first])(np.log(lags + newest)))
-
-
-@njit(**FAST)
-def overlaps(mine, share, f, e, n):  # type: ignore[no-untyped-def]
-    """⟨f eᵀ⟩ and ⟨f fᵀ⟩ of forces that some examples have."""
-    size, K = f.shape
-    out = np.zeros((K, n + K))
-    for k in range(size):
-        if mine[k]:
-            for u in range(K):
-                w = share[k] * f[k, u]
-                for c in range(n):
-                    out[u, c] += w * e[k, c]
-                for c in range(K):
-                    out[u, n + c] += w * f[k, c]
-    return out / size

@@ -40,7 +40,7 @@ class Unit:
     def look(self, run: Any, J: Any, own: Array, instants: Any, response: Array) -> Any:
         """Look at the population of a run, on whose way examples are learned."""
         (R, A, _), past = J, run.past
-        found = moments.look(
+        *found, S = moments.look(
             run.looks - run.limit,
             (run.t, R[0, 0], self.m, run.v, run.pace(run.t, run.t)[0]),
             (past.z, past.e),
@@ -51,7 +51,7 @@ class Unit:
             *self.rule,
             self.classify,
         )
-        return self._split(J, *found)
+        return *self._split(J, *found), S[None]
 
     def take(self, who: Any) -> None:
         """Go on with these examples."""

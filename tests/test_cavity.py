@@ -202,12 +202,12 @@ def test_adaline_density_is_the_distribution_of_samples():
     memory = sampling.Memory(FIG2, 1.0)
     table, now = memory.tables(1.0)
     draws = examples.Draws.make(FIG2.data, 0.0, now, 40_000, np.random.default_rng(1))
-    fixed = examples.Draws(0 * draws.y + 0.5, 0 * draws.y + 1, draws.first, draws.instants)
+    fixed = draws._replace(y=0 * draws.y + 0.5, target=0 * draws.y + 1)
     normals = np.random.default_rng(2).standard_normal(draws.first[-1] + 40_000)
     from manypass.simulation.kernels import compiled_force
 
-    rule = compiled_force(FIG2.rule), ()
-    drawn, _ = examples.general(table, 1.9, now, fixed, normals, rule)
+    line = 1.9, now, table.start
+    drawn, _ = examples.general(table, line, fixed, normals, compiled_force(FIG2.rule), ())
     cumulated = np.interp(np.sort(drawn), x, np.cumsum(P) * 0.02)
     assert (
         np.abs(cumulated - (np.arange(40_000) + 0.5) / 40_000).max()
@@ -285,9 +285,7 @@ def test_hebbian_examples_that_are_learned_often_are_drawn_at_once(monkeypatch):
     quick = mp.activations(problem, 2.0, samples=200)
     monkeypatch.setattr(
         "manypass.cavity.activations.pulled",
-        lambda tables, rate, now, draws, normals: examples.general(
-            tables, rate, now, draws, normals, (compiled_force(problem.rule), ())
-        ),
+        lambda *given: examples.general(*given, compiled_force(problem.rule), ()),
     )
     slow = mp.activations(problem, 2.0, samples=200)
     np.testing.assert_allclose(quick.x, slow.x, rtol=1e-9, atol=1e-9)

@@ -60,7 +60,7 @@ def test_nobody_is_copied_where_all_forces_matter_alike():
 def test_copies_go_on_from_where_they_were(inputs, monkeypatch):
     """Shares of all are one, z of new cells is normal by them, and nothing else has moved."""
     problem = RARE.replace(data=mp.Teacher(alpha=0.3, inputs=inputs))
-    plan = make_plan(problem, np.array([3.0]), ("Q",), dict, 0.1)
+    plan = make_plan(problem, np.array([3.0]), ("Q",), 0.1)
     rule, rng = compiled_rule(problem.rule), np.random.default_rng(1)
     monkeypatch.setattr(copies, "WORTH", 1.2)
     run = lead(problem, rule, 2000, plan, rng, split=False)[0]
@@ -89,7 +89,7 @@ def test_small_populations_do_not_die_out():
     The reference is 30 populations of 256,000 examples without copies, with the same step.
     """
     t = np.linspace(0, 20, 11)
-    plan, rule = make_plan(RARE, t, ("Q", "F2"), dict, 0.1), compiled_rule(RARE.rule)
+    plan, rule = make_plan(RARE, t, ("Q", "F2"), 0.1), compiled_rule(RARE.rule)
 
     def curves(copied, seed):
         rng = np.random.default_rng(seed)

@@ -1,6 +1,7 @@
 """The mean-field solver: against the exact theory where there is one, and what it refuses."""
 
 import json
+import math
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -79,7 +80,7 @@ def on_grids(problem, end, steps, size, seeds, names, times):
     clock, keep = Clock(1.0), times if "C" in names else np.zeros(0)
     grid = clock.times(clock.w(end) / steps, times if "C" in names else times[-1:])
     rule, found = compiled_rule(problem.rule), []
-    plan = Plan(times, Grid(grid, keep), clock, names, dict, widest=4.0)
+    plan = Plan(times, Grid(grid, keep), clock, names, widest=4.0)
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         runs = lead(problem, rule, size, plan, rng, split=True)
@@ -96,7 +97,7 @@ def test_a_bias_that_is_seen_is_taken_out_and_one_that_is_not_stays_in_the_error
         moved = {name: np.full(5, 1e-4) for name in values}
         seen = {"Q": bias + rng.normal(0, 0.01, 5), "R": rng.normal(0, 0.01, 5)}
         samples.append((values, moved, seen, 0.0))
-    found = summary(samples, {}, {})
+    found = summary(samples, "regression", {})
     z = (found["Q"] - truth) / found["Q_se"]
     assert np.abs(z).max() < 2
     assert found["Q_se"].max() < 0.7 * bias
@@ -114,7 +115,7 @@ def test_a_bias_that_grows_with_the_cells_of_a_grid_is_no_error_of_the_step():
         far = fine + (fine - rough) / 3
         own = {name: bias + 0.2 * seen for name in ("Q", "R")}
         samples.append((dict.fromkeys(own, far), dict.fromkeys(own, far - fine), own, more))
-    found = summary(samples, {}, {})
+    found = summary(samples, "regression", {})
     assert np.abs(found["Q"] - truth).max() < 0.006
     assert found["budget"]["step"] < 0.001  # of (1 + more) bias/3 as a step it would be 0.01
 
@@ -142,7 +143,7 @@ def test_second_order_in_the_step(mode):
 def step_errors(problem, finer, seeds, size):
     """Squared change from twice the step, of R, Q, F2 and E_t over their largest values."""
     times, names = np.array([0.25, 0.5, 1.0, 2.0, 4.0]), ("R", "Q", "F2", "Et")
-    plan = make_plan(problem, times, names, dict, coarsest(problem) / finer)
+    plan = make_plan(problem, times, names, coarsest(problem) / finer)
     rule, both, found = compiled_rule(problem.rule), 2 * [slice(None)], []
     for seed in range(seeds):
         rng = np.random.default_rng([seed, int(8 * finer)])
@@ -447,7 +448,7 @@ def test_a_hopeless_round_ends_early_and_one_that_just_misses_goes_on(monkeypatc
 
     def watched(method, problem, plan, samples, *more):
         found, how = whole(method, problem, plan, samples, *more)
-        rounds.append((samples, how["samples"], accuracy.size_of(found["budget"])))
+        rounds.append((samples, how["samples"], math.hypot(*found["budget"].values())))
         return found, how
 
     monkeypatch.setattr(accuracy, "populations", watched)
@@ -633,7 +634,7 @@ def test_means_over_times_have_no_bias_that_matters():
         problem = mp.Problem(data, mp.Adaline(), rate=rate, decay=decay, start=start)
         for end in (3.0, 10.0, 60.0):
             times = np.linspace(0, end, 13)[1:]
-            plan = make_plan(problem, times, ("R", "Q", "F2", "Et"), dict, coarsest(problem))
+            plan = make_plan(problem, times, ("R", "Q", "F2", "Et"), coarsest(problem))
             curves = mp.solve(problem, plan.grid.t)
             table = np.column_stack([plan.grid.t, curves.Q, curves.F2, curves.F2])
             found = at(times, plan.clock.w, table, fading=rate * decay)[:, 2]

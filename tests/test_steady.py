@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,16 +64,7 @@ def solved(problem, steps, size, seed, times):
     out, rule = [], compiled_rule(problem.rule)
     for _ in range(times):
         out.append(settle(box, state, rule, 1e-5).state)
-        begin, end, slots, share = box.events
-        box = Box(
-            box.problem,
-            box.period,
-            box.steps,
-            box.examples,
-            box.normals,
-            (begin, end, slots >> 1, share),
-            2 * box.every,
-        )
+        box = replace(box, slots=box.slots >> 1, every=2 * box.every)
     return out
 
 

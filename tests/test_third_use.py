@@ -288,7 +288,7 @@ def test_examples_that_are_learned_often_are_sampled_by_other_threads(monkeypatc
     seen, gaussian = [], sampling.gaussian
 
     def watched(*given):
-        seen.append((threading.current_thread() is threading.main_thread(), given[3].y.size))
+        seen.append((threading.current_thread() is threading.main_thread(), given[2].y.size))
         return gaussian(*given)
 
     monkeypatch.setattr(sampling, "gaussian", watched)

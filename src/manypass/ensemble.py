@@ -64,6 +64,14 @@ class Average:
         return out
 
 
+def averaged(samples: Iterable[Measured]) -> Measured:
+    """`name` and `name_se` of samples that come one by one."""
+    average = Average()
+    for values in samples:
+        average.add(values)
+    return average.results()
+
+
 class DivergedError(Exception):
     """One of many has diverged, and so has their average after the first `known` times."""
 

@@ -141,6 +141,25 @@ def empirical(eigenvalues: Any) -> Spectrum:
     )
 
 
+def lanczos(x: Array, weight: Array, count: int) -> tuple[Array, Array, Array]:
+    """Nodes of Gauss's rule for a sum of atoms, and orthonormal polynomials, a row each.
+
+    The latter at the nodes, times the roots of their shares of all weight; and at the atoms, alike.
+    """
+    a, b = np.zeros(count), np.zeros(count)
+    basis = [np.sqrt(weight / weight.sum())]
+    for i in range(count):
+        z = x * basis[i]
+        a[i] = basis[i] @ z
+        known = np.array(basis)
+        for _ in range(2):  # orthogonal to all digits
+            z = z - known.T @ (known @ z)
+        b[i] = math.sqrt(float(z @ z))
+        basis.append(z / max(b[i], 1e-300))
+    nodes, turn = np.linalg.eigh(np.diag(a) + np.diag(b[:-1], 1) + np.diag(b[:-1], -1))
+    return nodes, turn, np.array(basis[:count])
+
+
 @lru_cache(maxsize=32)
 def gauss_legendre(n: int) -> tuple[Array, Array]:
     """Nodes and weights on (−1, 1), computed once."""

@@ -16,8 +16,10 @@ from manypass.cavity.plan import LARGEST, Plan, coarsest, make_plan
 from manypass.cavity.settling import warn_of
 from manypass.checks import Array
 from manypass.ensemble import DivergedError, Measured, Progress, cores, in_order, shown
+from manypass.layers import onepass
 from manypass.layers.net import Net
 from manypass.problem import Problem
+from manypass.simulation.kernels import compiled_rule
 from manypass.smooth import jumps
 
 if TYPE_CHECKING:
@@ -41,7 +43,6 @@ def ensemble(
     problem: Problem,
     t: Array,
     names: Any,
-    finish: Any,
     rtol: float | None,
     progress: Any,
 ) -> tuple[Measured, dict[str, Any]]:
@@ -50,13 +51,13 @@ def ensemble(
     jump = jumps(problem.rule, problem.data.task)  # then the order of the step is not quite 2
     if rtol is not None:
         dt *= min(math.sqrt(rtol / ROUGH), 1.0)
-        first = make_plan(problem, t, names, finish, dt)
+        first = make_plan(problem, t, names, dt)
         samples = POPULATIONS * max(FIRST * first.units, first.least)
     found: Measured = {}
     for left in reversed(range(ROUNDS)):
         last = not left or samples >= MOST_SAMPLES
         try:
-            plan = make_plan(problem, t, names, finish, dt)
+            plan = make_plan(problem, t, names, dt)
             found, how = populations(
                 method, problem, plan, samples, progress, None if last else rtol
             )
@@ -65,7 +66,7 @@ def ensemble(
                 raise
             break  # too many steps, or too much memory: what there is will have to do
         tried, errors = (plan, samples), found.pop("budget")
-        if rtol is None or size_of(errors) <= rtol:
+        if rtol is None or math.hypot(*errors.values()) <= rtol:
             if rtol is not None:
                 warn_of(found, problem.data.task, rtol, "take a smaller `rtol`", 5)
             return found, how
@@ -109,11 +110,6 @@ def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
     return min(max(more, 1.0), most), min(max(errors["step"] / (0.5 * rtol), 1.0), finest)
 
 
-def size_of(errors: dict[str, float]) -> float:
-    """Size of independent errors together."""
-    return math.sqrt(sum(e**2 for e in errors.values()))
-
-
 def judged(errors: dict[str, float], count: int, rtol: float) -> tuple[bool, dict[str, float]]:
     """Whether no more populations of one size are needed, or none would help; what eight promise.
 
@@ -126,7 +122,7 @@ def judged(errors: dict[str, float], count: int, rtol: float) -> tuple[bool, dic
     >>> judged({"sampling": 0.016, "step": 0.0, "population": 0.0}, POPULATIONS, 0.01)[0]
     False
     """
-    if count >= POPULATIONS and size_of(errors) <= rtol:
+    if count >= POPULATIONS and math.hypot(*errors.values()) <= rtol:
         return True, errors
     first = count == LOOK  # at which the step's error is by chance, too
 
@@ -135,8 +131,10 @@ def judged(errors: dict[str, float], count: int, rtol: float) -> tuple[bool, dic
         step = OVER * math.sqrt(LOOK / POPULATIONS) if first else 1.0
         return {key: (step if key == "step" else fewer) * e for key, e in errors.items()}
 
-    known = size_of(errors) < LOST
-    return count >= MOST or size_of(of(MOST)) > rtol, of(POPULATIONS) if known else errors
+    known = math.hypot(*errors.values()) < LOST
+    return count >= MOST or math.hypot(*of(MOST).values()) > rtol, of(
+        POPULATIONS
+    ) if known else errors
 
 
 def populations(
@@ -151,8 +149,6 @@ def populations(
 
     Given an accuracy to reach, it is judged on the way whether to go on: then there may be fewer.
     """
-    from manypass.simulation.kernels import compiled_rule
-
     size = -(-samples // POPULATIONS)
     if size < plan.least:
         raise ValueError(
@@ -168,21 +164,19 @@ def populations(
         return sample(problem, rule, size, plan, rng)
 
     done = in_order(work, range(MOST if rtol else POPULATIONS), threads)
-    classes = problem.data.task == "classification"
-    sizes = {"Et": 0.5, "Eg": 0.5} if classes else {}
-    floors = {"Et": 1 / samples} if classes else {}  # one example more or less
+    task = problem.data.task
+    floors = {"Et": 1 / samples} if task == "classification" else {}  # one example more or less
     nodes = few(problem.teacher.inputs).error
     runs = shown(done, POPULATIONS, progress, "mean field", "population")
 
-    in_epochs = plan.grid.ends.size and not problem.batch_share
-    learned_by_heart = in_epochs or not problem.teacher.isotropic
-    overfit = plan.cells / size if learned_by_heart else 0.0
-    if problem.layered:  # every unit has its own normals, and no mean over fresh ones
-        overfit = plan.units * plan.cells / size
+    in_epochs = plan.grid.ends.size > 0 and not problem.batch_share
+    # In two layers every unit has its own normals, and there is no mean over fresh ones.
+    by_heart = in_epochs or not problem.teacher.isotropic or problem.layered
+    overfit = by_heart * plan.units * plan.cells / size
 
     def summed(so_far: Any) -> tuple[Measured, dict[str, Any]]:
         with np.errstate(over="ignore"):  # corrections of what is next to nothing
-            found = summary(so_far, sizes, floors, overfit, nodes, EVEN / size)
+            found = summary(so_far, task, floors, overfit, nodes, EVEN / size)
         how = {"dt": dt, "samples": size * len(so_far)}
         return found, how | {"errors": json.dumps(found["budget"])}
 
@@ -210,8 +204,6 @@ def one_pass(
     method: DMFT, problem: Problem, t: Array, two_time: bool, rtol: float, progress: Progress
 ) -> xr.Dataset:
     """Curves of a Committee that sees every example once, from sampled averages."""
-    from manypass.layers import onepass
-
     threads = method.threads or cores()
     points = FEWEST if method.samples is None else max(method.samples // onepass.SETS, 2)
     while True:

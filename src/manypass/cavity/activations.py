@@ -19,6 +19,7 @@ from manypass.exact.steady import check_steady, stationary
 from manypass.exact.training_error import shot_exponent, shot_moments, wave_numbers
 from manypass.problem import Problem, checked
 from manypass.rules import Adaline, Hebbian
+from manypass.simulation.kernels import compiled_force
 
 DIVERGED = "learning has diverged before `time` = {:g}: no distribution"
 MOST_WORK = 1e13  # cubes of instants that are sampled: about an hour
@@ -86,17 +87,16 @@ def activations(
             f"`samples` = {samples} of examples that are learned about {cost ** (1 / 3):.3g} times "
             f"would take hours: at most {max(int(MOST_WORK / cost), 1)}"
         )
-    from manypass.simulation.kernels import compiled_force  # compiles: only when needed
-
     force, parameters = compiled_force(problem.rule), tuple(problem.rule.parameters.values())
+    line = problem.rate, now, tables.start
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
         draws = Draws.make(problem.teacher, tables.start, now, count, rng)
         normals = rng.standard_normal(draws.first[-1] + count)
         if straight:
-            x, h = pulled(tables, problem.rate, now, draws, normals)
+            x, h = pulled(tables, line, draws, normals)
         else:
-            x, h = general(tables, problem.rate, now, draws, normals, (force, parameters))
+            x, h = general(tables, line, draws, normals, force, parameters)
         learned = np.diff(draws.first).astype(float)
         return {"y": draws.y, "target": draws.target, "x": x, "h": h, "learned": learned}
 
@@ -185,8 +185,8 @@ def _adaline_density(
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
         draws = Draws.make(problem.teacher, tables.start, now, count, rng)
-        fixed = Draws(np.full(count, y), np.full(count, target), draws.first, draws.instants)
-        mean, variance = gaussian(tables, problem.rate, now, fixed, tables.start)
+        fixed = draws._replace(y=np.full(count, y), target=np.full(count, target))
+        mean, variance = gaussian(tables, (problem.rate, now, tables.start), fixed)
         if not np.median(variance) > 1e-6 * fresh:  # the tables are no better
             raise ValueError(
                 f"`alpha` = {problem.data.alpha:g}: an example that is learned so often is known "

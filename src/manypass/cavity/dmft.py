@@ -10,8 +10,9 @@ import numpy as np
 
 from manypass.cavity.plan import Plan
 from manypass.cavity.population import lead
+from manypass.cavity.settling import largest, sizes_of, with_errors
 from manypass.checks import Array
-from manypass.ensemble import Average, Measured
+from manypass.ensemble import Measured, averaged
 from manypass.problem import Problem
 
 STUDENT = 1.6  # over n ≥ 8: how much more errors from n must be for two of them to hold 95 %
@@ -43,7 +44,7 @@ def sample(problem: Problem, rule: Any, size: int, plan: Plan, rng: Any) -> Samp
     far = {name: fine[name] + _difference(fine[name], rough[name]) / 3 for name in fine}
     for name in fine:
         far[name][np.isinf(rough[name])] = np.inf
-    fine, rough, far, *parts = (plan.finish(v) for v in (fine, rough, far, *halves))
+    fine, rough, far, *parts = (with_errors(problem, v) for v in (fine, rough, far, *halves))
     moved = {name: _difference(far[name], fine[name]) for name in far}
     bias = {n: _difference(np.mean([p[n] for p in parts], axis=0), rough[n]) for n in rough}
     if np.isinf(far["Q"]).any():  # how much of ⟨F²⟩ was left before it has diverged
@@ -53,7 +54,7 @@ def sample(problem: Problem, rule: Any, size: int, plan: Plan, rng: Any) -> Samp
 
 def summary(
     samples: Iterable[Sample],
-    least: dict[str, float],
+    task: str,
     floors: dict[str, float],
     overfit: float = 0.0,
     nodes: float = 0.0,
@@ -64,36 +65,30 @@ def summary(
     A bias is taken out as far as it is more than chance, of every grid its own: what they differ by
     in it is no error of the step. The standard error is the root of the sum
     of squares of three: scatter over populations, what is left of the step error, and of the
-    population's bias. Shares are relative to the largest value of a curve, or to what is given as
-    the `least` that matters; `floors` are what a sampling error cannot be below, `overfit` cells
+    population's bias. Shares are relative to the largest value of a curve, of error rates
+    to ½; `floors` are what a sampling error cannot be below, `overfit` cells
     per example where they are learned in epochs, `nodes` what few eigenvalues for many are off,
     `even` what examples drawn evenly have in common, relatively.
     """
-    average, steps, biases = Average(), Average(), Average()
-    more = 0.0
-    for values, moved, bias, more in samples:  # noqa: B007 (of all of them the same)
-        average.add(values)
-        steps.add(moved)
-        biases.add(bias)
-    out, step, bias = average.results(), steps.results(), biases.results()
-    student = 1 + STUDENT / max(average.count, 8)
+    *found, more = zip(*samples, strict=True)
+    out, step, bias = (averaged(values) for values in found)
+    student, grown = 1 + STUDENT / max(len(more), 8), more[-1]  # of all of them the same
     names = [name for name in step if not name.endswith("_se")]
     chance = {name: student * bias[f"{name}_se"] for name in names}
     known = {name: _resolved(bias[name], chance[name]) for name in names}
     known |= {name: 0.0 * bias[name] for name in TWO_TIME if name in names}
     for name in names:
-        step[name] = step[name] - more / 3 * known[name] * bias[name]
-        bias[name], chance[name] = ((1 + 4 / 3 * more) * b[name] for b in (bias, chance))
+        step[name] = step[name] - grown / 3 * known[name] * bias[name]
+        bias[name], chance[name] = ((1 + 4 / 3 * grown) * b[name] for b in (bias, chance))
         out[name] = out[name] - known[name] * bias[name]
         if name in POSITIVE and out[name].ndim == 1:  # where hardly anything is learned yet
             out[name] = np.maximum(out[name], 0.0)
-    sizes = {name: max(_largest(out[name]), least.get(name, 1e-300)) for name in names}
-    sizes["R"] = math.sqrt(sizes["Q"])  # an overlap that is nearly zero need not be known well
+    sizes = {name: max(size, 1e-300) for name, size in sizes_of(out, names, task).items()}
     # A correction may be small by chance, where it changes its sign: look at all times, and, in
     # units of what a curve is at a time, at all curves together.
     shares = {n: np.minimum(np.abs(step[n]), sizes[n]) / sizes[n] for n in names}
     common = math.sqrt(np.mean([np.mean(share**2) for share in shares.values()]))
-    exact = {n for n in names if not _largest(out["Q" if n == "R" else n])}  # nothing to be rounded
+    exact = {n for n in names if not largest(out["Q" if n == "R" else n])}  # nothing to be rounded
     budget = dict.fromkeys(("sampling", "step", "population"), 0.0)
     for name in names:
         size, own = sizes[name], math.sqrt(np.mean(shares[name] ** 2))
@@ -120,7 +115,7 @@ def summary(
         out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()))
         if name not in TWO_TIME:
             for key, part in parts.items():
-                budget[key] = max(budget[key], _largest(part) / size)
+                budget[key] = max(budget[key], largest(part) / size)
     return out | {"budget": budget}
 
 
@@ -129,10 +124,6 @@ def _resolved(bias: Array, chance: Array) -> Array:
     ratio = np.minimum(chance / np.maximum(np.abs(bias), 1e-300), 1.0)
     share = 1 - ratio**2
     return np.where(share > 0, share, 0.0)  # of one population chance is not known
-
-
-def _largest(values: Array) -> float:
-    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def _difference(a: Array, b: Array) -> Array:

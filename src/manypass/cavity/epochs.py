@@ -2,7 +2,7 @@
 
 The order of the examples is the law of one example's learning instants, and nothing else changes
 in the cavity argument: one instant, uniform in each epoch of length α, at the same phase in all of
-them if the order is fixed. Who is learned now has not been learned in this epoch: see `passes`.
+them if the order is fixed. Who is learned now has not been learned in this epoch: see `moments`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,11 @@ class Epochs(Online):
     averages of their own.
     """
 
-    limit = 0  # of the steps at which averages are those of t = 0⁺
+    at_once = False  # not before its epoch ends
 
     def __init__(self, problem: Problem, student: Any, *rest: Any, **more: Any) -> None:
-        size, K = len(student.known), len(student.R)
-        self.fixed, self.again = problem.sequence == "fixed", problem.sequence == "replacement"
-        self.where, self.forces = np.full(size, -1), np.zeros((size, K))  # learned in this epoch
-        self.who, self.never = np.ones(size, bool), np.zeros(size, np.int64)
         super().__init__(problem, student, *rest, **more)
+        self.fixed, self.again = problem.sequence == "fixed", problem.sequence == "replacement"
 
     def step(self, t: float, z: Normals, now: Any, then: Any) -> float:
         """Go on to t; those learned after it see what is new then."""
@@ -61,24 +58,6 @@ class Epochs(Online):
         self.m, self.one, E, P, _ = found
         past.rows[1:5, :, :n], self.before = (E, E, P, P), self.one
         self.steep = self.was = self.root * self.m
-
-    def _look(self, R: Array, A: Array, a: Array, instants: Any, after: Any = None) -> Any:
-        past, n = self.past, A.shape[1]
-        whole = after is not None or past.count == self.begun
-        own = past.own(n, None if whole else past.latest(n))
-        sources = past.rows[past.sources][: past.count - past.first, :, :n]
-        response = np.ascontiguousarray((sources @ own.T).transpose(0, 2, 1))
-        learned = self.who, instants, self.never if after is None else after
-        found = self.student.epoch(self, (R, A, a), own, learned, response)
-        return *found, self._forces(past.count - 1)
-
-    def _forces(self, cell: int) -> Array:
-        """⟨f eᵀ⟩ of the forces f in a cell; with themselves at its end."""
-        mine, n = self.where == cell - self.past.first, self.past.K * cell
-        f = self.forces[mine]
-        return np.asarray(
-            np.concatenate([f.T @ self.past.e[mine, :n], f.T @ f], axis=1) / mine.size
-        )
 
 
 class Batches(Epochs):
@@ -123,7 +102,7 @@ class Batches(Epochs):
             self._learn(self.again or t in self.ends, then)
             return self.largest
         n, share = past.n, self.again * problem.batch_share
-        S = self._forces(past.count)
+        S = self.forces_on(self.where == past.count - past.first, n)
         past.append(z, self.new, self.t, t, v)
         A, E, _, P, _ = past.rows[:5, :, : past.n]
         along = v * d / math.sqrt(problem.data.alpha) * P[:, :n]

@@ -7,20 +7,18 @@ covariance C(t,s) − R(t)R(s). All loops here run over sampled examples; `first
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manypass.cavity.tables import Tables, look_up_1, look_up_2
+from manypass.cavity.tables import look_up_1, look_up_2
 from manypass.checks import Array
 from manypass.compiling import FAST, njit
 from manypass.problem import Teacher
 
 
-@dataclass(frozen=True, eq=False)
-class Draws:
+class Draws(NamedTuple):
     """Teacher activations, targets and learning instants of sampled examples."""
 
     y: Array
@@ -38,48 +36,9 @@ class Draws:
         if data.task == "classification":
             target = np.sign(target)
         often = rng.poisson((time - start) / data.alpha, count)
-        first = np.concatenate([[0], np.cumsum(often)])
-        instants = rng.uniform(start, time, first[-1])
-        sort_each(instants, first)
-        return cls(y, target, first, instants)
-
-
-def gaussian(
-    tables: Tables, rate: float, time: float, draws: Draws, oldest: float
-) -> tuple[Array, Array]:
-    """Mean and variance of x(time) for Adaline, given y, ỹ and the instants since `oldest`."""
-    out: tuple[Array, Array] = _gaussian(_plain(tables), (rate, time, oldest), _plain(draws))
-    return out
-
-
-def general(
-    tables: Tables, rate: float, time: float, draws: Draws, normals: Array, rule: Any
-) -> tuple[Array, Array]:
-    """Return x(time) and h(time) for any force; `normals` as many as examples plus instants."""
-    line = (rate, time, tables.start)
-    out: tuple[Array, Array] = _general(_plain(tables), line, _plain(draws), normals, *rule)
-    return out
-
-
-def pulled(
-    tables: Tables, rate: float, time: float, draws: Draws, normals: Array
-) -> tuple[Array, Array]:
-    """Return what `general` does for F = ỹ: no past x matters, only the present h is drawn."""
-    line = (rate, time, tables.start)
-    out: tuple[Array, Array] = _pulled(_plain(tables), line, _plain(draws), normals)
-    return out
-
-
-def _plain(parts: Tables | Draws) -> tuple[Any, ...]:
-    """All fields of a dataclass, as compiled code takes them."""
-    return tuple(vars(parts).values())
-
-
-@njit(**FAST)
-def sort_each(values, first):  # type: ignore[no-untyped-def]
-    """Sort the values of every example."""
-    for k in range(first.size - 1):
-        values[first[k] : first[k + 1]].sort()
+        first, who = np.concatenate([[0], np.cumsum(often)]), np.repeat(np.arange(count), often)
+        share = np.sort(who + rng.random(who.size)) - who  # of each in order
+        return cls(y, target, first, start + (time - start) * share)
 
 
 @njit(**FAST)
@@ -93,8 +52,12 @@ def _history(start, step, time, oldest, instants):  # type: ignore[no-untyped-de
 
 
 @njit(**FAST)
-def _gaussian(tables, line, draws):  # type: ignore[no-untyped-def]
-    """Invert x = h + vG(ỹ − x): the last row a of (1 + vG)⁻¹ is all it takes (Eq. x-m-v)."""
+def gaussian(tables, line, draws):  # type: ignore[no-untyped-def]
+    """Mean and variance of x(time) for Adaline, given y, ỹ and the instants since `oldest`.
+
+    Invert x = h + vG(ỹ − x): the last row a of (1 + vG)⁻¹ is all it takes (Eq. x-m-v). `line` is v,
+    time and oldest.
+    """
     (start, step, R, C, G), (v, time, oldest), (y, target, first, instants) = tables, line, draws
     count = y.size
     means, variances = np.empty(count), np.empty(count)
@@ -123,8 +86,11 @@ def _gaussian(tables, line, draws):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
-def _pulled(tables, line, draws, normals):  # type: ignore[no-untyped-def]
-    """Learning pulls by vỹ Σ G(t, t_r), whatever x was."""
+def pulled(tables, line, draws, normals):  # type: ignore[no-untyped-def]
+    """Return what `general` does for F = ỹ: no past x matters, only the present h is drawn.
+
+    Learning pulls by vỹ Σ G(t, t_r), whatever x was.
+    """
     (start, step, R, C, G), (v, time, oldest), (y, target, first, instants) = tables, line, draws
     xs, hs = np.empty(y.size), np.empty(y.size)
     for k in range(y.size):
@@ -139,8 +105,11 @@ def _pulled(tables, line, draws, normals):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
-def _general(tables, line, draws, normals, force, parameters):  # type: ignore[no-untyped-def]
-    """Cholesky rows backwards from the present, so that older instants never change newer h."""
+def general(tables, line, draws, normals, force, parameters):  # type: ignore[no-untyped-def]
+    """Return x(time) and h(time) for any force; `normals` as many as examples plus instants.
+
+    Cholesky rows backwards from the present, so that older instants never change newer h.
+    """
     (start, step, R, C, G), (v, time, oldest), (y, target, first, instants) = tables, line, draws
     count = y.size
     xs, hs = np.empty(count), np.empty(count)

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from manypass.cavity.looked import Looked
 from manypass.cavity.moments import DRIVE, MEASURED, MISSED, SQUARE, collect, heard, missed
-from manypass.cavity.online import Online
+from manypass.cavity.online import Looked, Online
 from manypass.cavity.past import Normals
 from manypass.cavity.weights import line_weights
 from manypass.checks import Array
@@ -117,7 +116,7 @@ class Flow(Online):
             E[:, n] = 0.0
         return super()._advance(d, m, one, E)
 
-    def _look(self, R: Array, A: Array, a: Array, instants: Any) -> Any:
+    def _look(self, R: Array, A: Array, a: Array, instants: Any, after: Any = None) -> Any:
         past, n, latest = self.past, A.shape[1], None
         if n:
             d = past.end[n - 1] - past.begin[n - 1]
@@ -197,7 +196,7 @@ def held(force, parameters, x, aim, kick):  # type: ignore[no-untyped-def]
 def flow(line, past, cells, examples, weights, owed, parameters, force, classify):  # type: ignore[no-untyped-def]
     """Return averages at t_i, the activations, and what is learned in the half step after t_i.
 
-    The averages are those of `moments.online`. `line` is R, m, and v before and after t_i; all
+    The averages are those of `moments.look`. `line` is R, m, and v before and after t_i; all
     examples are learned with the `weights` before and after it, Δ/2α; what is `owed` of the former
     half step to forces that were stiff is learned now.
     """

@@ -101,9 +101,9 @@ class Box:
     problem: Problem
     period: float
     steps: int
-    examples: tuple[Array, Array]
-    normals: Array  # [example, frequency]
-    events: tuple[Any, Any, Any, float]  # first and end of each, their half cells, share
+    each: tuple[Any, ...]  # example: y, target, normals by frequency, first event and end
+    slots: Any  # half cells of the events
+    share: float
     every: int = 1  # second point of h is on the grid
 
     @classmethod
@@ -121,57 +121,51 @@ class Box:
         halves, alpha = 2 * steps / period, problem.teacher.alpha
         if problem.mode == "batch":  # every example all the time
             begin, end = np.zeros(size, np.int64), np.full(size, 4 * steps)
-            events = begin, end, np.arange(4 * steps), 1 / (halves * alpha)
+            slots, share = np.arange(4 * steps), 1 / (halves * alpha)
         else:
             remedy = "a steady state this far away is a curve up to a late time, by `solve`; or "
             remedy += f"`alpha` = {alpha:g} or `rate` = {problem.rate:g} is too small"
             memory.require(24 * size * 2 * period / alpha, remedy)
             counts = rng.poisson(2 * period / alpha, size)
-            end = np.cumsum(counts)
+            end, share = np.cumsum(counts), 1.0
+            begin = end - counts
             slots = (rng.random(end[-1]) * 4 * steps).astype(np.int64)
             slots += np.repeat(np.arange(size), counts) * 4 * steps
             slots.sort()
-            events = end - counts, end, slots % (4 * steps), 1.0
-        return cls(problem, period, steps, (drawn[0], target), normals, events)
+            slots %= 4 * steps
+        return cls(problem, period, steps, (drawn[0], target, normals, begin, end), slots, share)
 
     def coarser(self) -> Box:
         """Return the same examples on a grid of twice the step."""
-        begin, end, slots, share = self.events
-        return replace(self, every=2, events=(begin, end, slots >> 1, share))
+        return replace(self, every=2, slots=self.slots >> 1)
 
     def halves(self) -> list[Box]:
         """Return the same examples as two populations that know nothing of each other."""
-        middle, out = self.examples[0].size // 2, []
-        for part in (slice(0, middle), slice(middle, 2 * middle)):
-            y, target = (values[part] for values in self.examples)
-            begin, end, slots, share = self.events
-            events = begin[part], end[part], slots, share
-            normals = self.normals[part]
-            out.append(replace(self, examples=(y, target), normals=normals, events=events))
-        return out
+        middle = self.each[0].size // 2
+        parts = slice(0, middle), slice(middle, 2 * middle)
+        return [replace(self, each=tuple(values[part] for values in self.each)) for part in parts]
 
     def measure(self, state: Stationary, rule: Any) -> tuple[Stationary, float, Array]:
         """Return what the examples make of the state that drives them; E_t; and x at the end."""
         steps, rates = self.steps // self.every, state.rates
+        y, target, normals, begin, end = self.each
         step, v, alpha = self.period / steps, state.problem.rate, state.problem.data.alpha
         power = state.power(self.period / self.steps, self.steps)
-        amplitudes = self.normals * np.sqrt(power * self.steps)
+        amplitudes = normals * np.sqrt(power * self.steps)
         h = scipy.fft.irfft(amplitudes, n=self.steps, axis=1)[:, :: self.every]
         p, g, _ = state.modes
         keep, modes = np.exp(-rates * step), (np.exp(-p * step), g)
         classify = state.problem.data.task == "classification"
-        h = np.ascontiguousarray(h)
-        one, Fh, Fe, x = around(
-            h, state.R, self.examples, self.events, keep, modes, rule, v, classify
-        )
+        h, events = np.ascontiguousarray(h), (begin, end, self.slots, self.share)
+        one, Fh, Fe, x = around(h, state.R, (y, target), events, keep, modes, rule, v, classify)
         # F = ∫M h + what is not correlated with h: least squares, on the paths that there are
-        power = power * np.mean(np.abs(self.normals) ** 2, axis=0)
+        power = power * np.mean(np.abs(normals) ** 2, axis=0)
         power = np.concatenate([power, power[-2:0:-1]])
         power = power.reshape(self.every, steps).mean(0)
         back = np.exp(-2j * np.pi * np.arange(steps) / steps)
         filters = [step * (1 / (1 - q * back) - 0.5) for q in keep] + [np.ones(steps)]
         hh = (np.conj(filters) * power @ np.transpose(filters)).real / steps
-        number = self.examples[0].size * self.period * state.fastest / DOUBT  # of independent F
+        number = y.size * self.period * state.fastest / DOUBT  # of independent F
         doubt = one[SQUARE] / number / (state.m * rates) ** 2
         M = fitted(hh + np.diag(np.append(doubt, 0.0)), np.append(step * Fh[:-1], Fh[-1]))
         # S(τ), by its overlaps with exponentials and between the two laps
@@ -189,6 +183,4 @@ def fitted(A: Array, b: Array) -> Array:
     scale = 1 / np.sqrt(np.diag(A))
     if not np.isfinite(A).all():  # forces have diverged
         return np.full(b.shape, np.nan)
-    w, U = np.linalg.eigh(A * scale[:, None] * scale)
-    kept = w > 1e-9 * w[-1]
-    return np.asarray(scale * (U[:, kept] @ ((U.T @ (scale * b))[kept] / w[kept])))
+    return np.asarray(scale * np.linalg.lstsq(A * scale[:, None] * scale, scale * b, 1e-9)[0])

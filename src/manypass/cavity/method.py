@@ -11,11 +11,11 @@ import numpy as np
 import xarray as xr
 
 from manypass import checks, memory, orders, results
-from manypass.cavity import rest
+from manypass.cavity import rest, steady
 from manypass.cavity.accuracy import FIRST, ensemble, one_pass, step_of, threads_of
 from manypass.cavity.plan import make_plan
 from manypass.cavity.population import even_examples, lead
-from manypass.cavity.settling import CURVES, with_errors, with_layers
+from manypass.cavity.settling import CURVES
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import DivergedError, Measured, Progress, extended
@@ -23,6 +23,7 @@ from manypass.layers.alike import tell
 from manypass.layers.net import Net
 from manypass.problem import Problem
 from manypass.rules import Adaline, Hebbian
+from manypass.simulation.kernels import compiled_rule
 from manypass.smooth import objection
 
 RTOL = 0.01  # unless told
@@ -130,18 +131,12 @@ class DMFT:
             units = problem.rule.hidden if problem.layered else 1  # type: ignore[attr-defined]
             need = 16 * 8 * (t.size * units) ** 2
             memory.require(need, "take fewer `times`", self.memory * 1e9)
-        if rest.rests(problem):
-            rest.tell(problem)
-            still = rest.values(problem, t, two_time)
+        still = rest.values(problem, t, two_time)
+        if still is not None:
             return results.dataset(problem, self, still, {"t": t}).assign_attrs(rest.HOW)
 
         classes, known = problem.data.task == "classification", t
         guess = {"Eg": 0.5, "Et": 0.5, "Eg_se": 0.0, "Et_se": 0.0} if classes else {}
-
-        def finish(found: Measured) -> Measured:
-            if problem.layered:
-                return with_layers(problem, found)
-            return with_errors(problem.data.task, found)
 
         def told(found: Measured, how: dict[str, Any]) -> xr.Dataset:
             values = {name: value for name, value in found.items() if name != "budget"}
@@ -152,7 +147,7 @@ class DMFT:
         rtol = self._rtol
         while True:
             try:
-                found = told(*ensemble(self, problem, known, names, finish, rtol, watch))
+                found = told(*ensemble(self, problem, known, names, rtol, watch))
                 break
             except DivergedError as lost:  # only times before are worth the other populations
                 known, rtol = t[: lost.known], rtol and math.inf
@@ -187,11 +182,9 @@ class DMFT:
         Found by iteration, without following learning (see `cavity.steady`); `settled` is the time
         after which nothing is remembered. Raises `NotSettledError` where there is none.
         """
-        from manypass.cavity import steady
-
-        if rest.rests(problem):
-            rest.tell(problem)
-            values, how = rest.values(problem, np.zeros(())) | {"settled": 0.0}, rest.HOW
+        still = rest.values(problem, np.zeros(()))
+        if still is not None:
+            values, how = still | {"settled": 0.0}, rest.HOW
         else:
             values, how = steady.solve(problem, window, self, self._rtol)
             _tell_steep(problem)
@@ -199,8 +192,6 @@ class DMFT:
 
     def critical_rate(self, problem: Problem) -> tuple[float, float]:
         """v_c, beyond which |J|² diverges, and its standard error; see `cavity.steady`."""
-        from manypass.cavity import steady
-
         return steady.critical_rate(problem, self, self._rtol)
 
     def rougher(self) -> DMFT:
@@ -215,22 +206,18 @@ class DMFT:
 
     def training_activations(self, problem: Problem, time: float, count: int) -> Measured:
         """y, ỹ and x of the examples of one population at a time."""
-        from manypass.simulation.kernels import compiled_rule
-
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))
         if rest.rests(problem):
             y, target = even_examples(problem.teacher, max(count, FIRST), rng)
             return {"y": y[:count], "target": target[:count], "x": np.zeros(count)}
         if math.isinf(time):
-            from manypass.cavity import steady
-
             orders.require(problem, "DMFT.steady_state")
             return steady.activations(problem, count, self, self._rtol)
         reason = self.refusal(problem)
         if reason:
             raise ValueError(reason)
         step = step_of(self, problem) / (1 if self.dt else 2)
-        plan = make_plan(problem, np.array([time]), ("R", "Q"), dict, step)
+        plan = make_plan(problem, np.array([time]), ("R", "Q"), step)
         size = max(count, plan.least)
         threads_of(self, problem, plan, size)
         rule = compiled_rule(problem.rule)

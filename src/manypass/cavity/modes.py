@@ -25,6 +25,7 @@ from manypass.cavity.weights import Weights
 from manypass.checks import Array
 from manypass.compiling import FAST, njit
 from manypass.inputs import Inputs
+from manypass.spectrum import lanczos
 
 CLOSE = 1e-5  # error of sums over eigenvalues, relative to their largest value
 MOST = 40  # nodes
@@ -69,28 +70,12 @@ def gauss(mu: Array, weight: Array, close: float) -> tuple[Array, Array, float]:
 
     right = sums(mu, weight)
     for count in range(1, min(mu.size, MOST + 1)):
-        log_mu, by = lanczos(np.log(mu), weight, count)
-        nodes = np.exp(log_mu)
+        log_mu, turn, _ = lanczos(np.log(mu), weight, count)
+        nodes, by = np.exp(log_mu), weight.sum() * turn[0] ** 2
         error = float((np.abs(sums(nodes, by) - right) / right[:, :1]).max())
         if error <= close:
             return nodes, by, error
     return (mu, weight, 0.0) if mu.size <= MOST else (nodes, by, error)
-
-
-def lanczos(x: Array, weight: Array, count: int) -> tuple[Array, Array]:
-    """Nodes and weights of Gauss's rule for a sum of atoms."""
-    a, b = np.zeros(count), np.zeros(count)
-    basis = [np.sqrt(weight / weight.sum())]
-    for i in range(count):
-        z = x * basis[i]
-        a[i] = basis[i] @ z
-        known = np.array(basis)
-        for _ in range(2):
-            z = z - known.T @ (known @ z)
-        b[i] = math.sqrt(float(z @ z))
-        basis.append(z / max(b[i], 1e-300))
-    nodes, turn = np.linalg.eigh(np.diag(a) + np.diag(b[:-1], 1) + np.diag(b[:-1], -1))
-    return nodes, weight.sum() * turn[0] ** 2
 
 
 class Modes(Weights):
@@ -99,8 +84,6 @@ class Modes(Weights):
     Rows of `V` are J, q_y, q_0, q_1, ..., rows of `P` the pushes of unit e_0, e_1, ... Components
     are those of the teacher, then some for each step. Heat is `apart`, in components of its own.
     """
-
-    alike = False
 
     def __init__(self, inputs: Inputs, heat: bool) -> None:
         mu, w_mu, mu_y, power, _ = few(inputs)

@@ -3,6 +3,11 @@
 x(t_i) = h(t_i) + v Σ_c G_c f_c, h = R y + Σ_c A_c z_c, over the cells of a `Past`. Learning
 instants are where they are between t_{i−1} and t_i, and so is h there: see `learned`.
 
+Where every example is learned once an epoch, who is learned at t has not been learned in this one.
+Averages that drive are then over x̂(t_i) = h(t_i) + Σ_c A_c e_c/√α of earlier epochs, every example
+as if its turn were now; averages that are measured are over x = x̂ + v G F, with the force of this
+epoch where it has been learned.
+
 Given the past up to an example's last learning instant, the rest of h(t_i) is Gaussian, of
 variance s², and nothing else depends on it yet. F is averaged over it by the trapezoidal rule on
 nodes that are shifted from one example to the next. For a smooth force that is exact, for one
@@ -71,10 +76,7 @@ def heard(R, y, z, e, a, b, old):  # type: ignore[no-untyped-def]
 @njit(**FAST)
 def since(A):  # type: ignore[no-untyped-def]
     """Variance of h from the normals since each cell."""
-    fresh = np.zeros(A.size + 1)
-    for c in range(A.size - 1, -1, -1):
-        fresh[c] = fresh[c + 1] + A[c] ** 2
-    return fresh
+    return np.append(np.cumsum(A[::-1] ** 2)[::-1], 0.0)
 
 
 @njit(**FAST)
@@ -84,15 +86,6 @@ def collect(sums, parts):  # type: ignore[no-untyped-def]
         for c in range(sums.shape[1]):
             sums[q, c] += parts[q, c]
             parts[q, c] = 0
-
-
-@njit(**FAST)
-def respond(E, A, slope):  # type: ignore[no-untyped-def]
-    """Add to ⟨F z_c⟩ what comes of what is fresh, to which F responds by its mean slope."""
-    total = 0.0
-    for c in range(A.size):
-        total += slope[c]
-        E[c] += A[c] * total
 
 
 @njit(**FAST)
@@ -111,54 +104,79 @@ def learned(k, instants, before, x, noise, v, aim, parameters, force):  # type: 
 
 
 @njit(**FAST)
-def online(i, line, past, cells, examples, instants, parameters, force, classify):  # type: ignore[no-untyped-def]
-    """Return averages at t_i, and carry the activations on to it.
+def look(i, line, past, cells, examples, instants, present, parameters, force, classify):  # type: ignore[no-untyped-def]
+    """Return averages at t_i, carry activations on to it; those whose turn it is are learned.
 
-    The averages are ⟨y(F − mh)⟩, ⟨F²⟩, E_t; by cell ⟨(F − mh) z_c⟩ and ⟨F e_c⟩, of the newest cell
-    ⟨F f⟩. The multiple m of h is known exactly: subtracting it lessens the noise. `line` is t_i, R,
-    m, v; `cells` are A, the coefficients of e in x − h, and when the cells begin; `last` is when an
-    example was learned last, `share` how many it stands for.
+    The averages are ⟨y(F̂ − mh)⟩, ⟨F̂²⟩, E_t, ⟨F²⟩, by cell ⟨(F̂ − mh) z_c⟩ and ⟨F̂ e_c⟩, all with F̂
+    over those whose turn it may be: `who`; and ⟨f e_c⟩ of the newest cell, with ⟨f²⟩ at its end.
+    The multiple m of h is known exactly: subtracting it lessens the noise. `line` is t_i, R, m, v
+    before and after; `cells` are A, the coefficients of e in x̂ − h, and when the cells begin;
+    `last` is when an example was learned last, in earlier epochs if there are any, `share` how many
+    it stands for. Those of the `events` are learned in the newest cell, those `after` it at t_i, so
+    many times. `present` is this epoch: the response to a force in each of its cells, and by
+    example in which of them it was learned (−1: not yet), with which force and when. If what is
+    learned is known `at_once`, x̂ = x and F̂ = F.
     """
-    (t, R, m, v), (z, e), (A, B, begin) = line, past, cells
-    y, target, last, activations, share = examples
-    n = A.size
+    (t, R, m, v, v_after), (z, e), (A, B, begin) = line, past, cells
+    (y, target, last, activations, expected, share) = examples
+    (who, events, after, at_once), (response, where, forces, when) = instants, present
+    n, count = A.size, 0
     one, sums, S = np.zeros(6), np.zeros((2, n)), np.zeros(n)
     slope, fresh = np.zeros(n + 1), since(A)
     a, b, zero = A.astype(np.float32), B.astype(np.float32), np.float32(0)
     parts = np.zeros((2, n), np.float32)
     part_E, part_P = parts
     for k in range(y.size):
-        zk, ek, aim = z[k], e[k], target[k]
+        zk, ek, aim, w = z[k], e[k], target[k], share[k]
         old = np.searchsorted(begin, last[k])  # cells that began before
         h, x, rest = heard(R, y[k], zk, ek, a, b, old)
-        spread = fresh[old]
-        if instants[0][k] < instants[0][k + 1]:
+        spread, before, turn = fresh[old], expected[k], events[0][k] < events[0][k + 1]
+        if at_once and turn:
             x, h, old, spread, rest, last[k] = x + rest, h + rest, n, 0.0, zero, t
-            f = learned(k, instants, activations[k], x, A[n - 1], v, aim, parameters, force)
-            ek[n - 1] = f
+            f = learned(k, events, before, x, A[n - 1], v, aim, parameters, force)
+            forces[k] = ek[n - 1] = f
             x += b[n - 1] * f
+        expected[k] = x + rest
         spread = spread if i else max(spread, NONE)
         F, rise, square = averaged(force, parameters, x, aim, spread, i + k)
-        w = share[k]
-        slope[old] += w * (rise - m)
-        if spread > 0:
-            one[RISE] += w * rise
-            one[RISEN] += w
-        one[DRIVE] += w * y[k] * (F - m * h)
-        one[SQUARE] += w * square
-        one[MISSED] += w * missed(x, aim, spread, classify)
-        residual, mean = np.float32(w * (F - m * h)), np.float32(w * F)
-        for c in range(old):
-            part_E[c] += residual * zk[c]
-        for c in range(n):
-            part_P[c] += mean * ek[c]
-        if n > 0 and ek[n - 1] != 0:
+        if who[k]:
+            count += 1
+            slope[old] += w * (rise - m)
+            if spread > 0:
+                one[RISE] += w * rise
+                one[RISEN] += w
+            one[DRIVE] += w * y[k] * (F - m * h)
+            one[SQUARE] += w * square
+            residual, mean = np.float32(w * (F - m * h)), np.float32(w * F)
+            for c in range(old):
+                part_E[c] += residual * zk[c]
             for c in range(n):
-                S[c] += w * ek[n - 1] * ek[c]
+                part_P[c] += mean * ek[c]
+        if not at_once:
+            if turn:
+                f = learned(k, events, before, expected[k], A[n - 1], v, aim, parameters, force)
+                forces[k], when[k], where[k] = f, t, response.size - 1
+            elif after[k] > 0:
+                F = force(expected[k], aim, *parameters)
+                forces[k], when[k], where[k] = after[k] * v_after * F, t, response.size
+            if 0 <= where[k] < response.size:  # x is not as if it had not been learned
+                x += rest + response[where[k]] * forces[k]
+                recent, rest = np.searchsorted(begin, when[k]), zero
+                for c in range(recent, n):
+                    rest += a[c] * zk[c]
+                x, spread = x - rest, fresh[recent]
+                square = averaged(force, parameters, x, aim, spread, i + k)[2]
+        if turn:
+            for c in range(n - 1):
+                S[c] += w * forces[k] * ek[c]
+            S[n - 1] += w * forces[k] ** 2
+        one[MEASURED] += w * square
+        one[MISSED] += w * missed(x, aim, spread, classify)
+        activations[k] = x + rest
         if k % 256 == 255 or k == y.size - 1:
             collect(sums, parts)
-        activations[k] = x + rest
-    one[MEASURED] = one[SQUARE]
-    respond(sums[0], A, slope)
-    sums /= y.size
+    sums[0] += A * np.cumsum(slope[:n])  # F responds to what is fresh by its mean slope
+    sums /= max(count, 1)
+    for q in (DRIVE, SQUARE):
+        one[q] *= y.size / max(count, 1)
     return one / y.size, sums[0], sums[1], S / y.size

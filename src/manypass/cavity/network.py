@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from manypass.cavity.blocks import trace
-from manypass.cavity.looked import Looked
+from manypass.cavity.online import Looked
 from manypass.checks import Array
 from manypass.compiling import FAST, njit
 from manypass.layers.averages import Averages, Fields
@@ -36,35 +36,23 @@ class Network:
         self.slope = np.zeros((K, K))
         self.x = np.zeros((len(target), K), np.float32)  # in epochs: if its turn were now
 
-    def online(self, run: Any, J: Any, latest: Any, instants: Any) -> Any:
+    def look(self, run: Any, J: Any, own: Array, instants: Any, response: Array) -> Any:
         """Look at the population of a run, on whose way examples are learned."""
         (_, A, a), past, size = J, run.past, len(self.known)
-        n, fresh = A.shape[1], latest is not None
-        fields, out = self._room(past, J, past.own(n, latest))
-        latest, own = latest if fresh else past.one, max(n - past.K, 0)
-        step = instants, run.v, np.ascontiguousarray(A[:, own:])
-        net, f = (a, self.net.kind), past.e[:, own:]
-        online((*fields, self.x), self.examples[1], net, step, latest, f, out)
-        m, one, E, P = self._averages(past, J, *out)
-        one.F2, one.Et = trace(one.FF), self._missed(out[2], out[4], one.Et)
-        S = (past.e[:, own:n].T @ past.e[:, :n]).astype(float) / size if fresh else None
-        return m, one, E, P, S
-
-    def epoch(self, run: Any, J: Any, own: Array, instants: Any, response: Array) -> Any:
-        """Look at the population of a run in epochs."""
-        (_, _, a), past, size = J, run.past, len(self.known)
         fields, out = self._room(past, J, own)
-        (_, events, after), v_after = instants, run.pace(run.t, run.t)[0]
-        step = events, run.v, np.ascontiguousarray(J[1][:, -past.K :])
+        (_, events, after, at_once), v_after = instants, run.pace(run.t, run.t)[0]
+        new = slice(max(A.shape[1] - past.K, 0), None)
+        step = events, run.v, np.ascontiguousarray(A[:, new])
+        latest = at_once, np.ascontiguousarray(own[:, new]), past.e[:, new]
         present, net = (after, v_after, run.where, run.forces), (a, self.net.kind)
-        fields = (*fields, self.x)
-        F, left = epoch(fields, self.examples[1], net, step, response, present, out)
+        fields, target = (*fields, self.x), self.examples[1]
+        F, left = look(fields, target, net, step, latest, response, present, out)
         m, one, E, P = self._averages(past, J, *out)
         FH, share = out[1], shared(F, out[1]) ** 2
         square = float(np.vdot(F, F) - share * np.vdot(FH, FH)) / size
         one.F2 = square + share * self.squared
         one.Et = self._missed(left, out[4], one.Et)
-        return m, one, E, P
+        return m, one, E, P, run.forces_on(events.often > 0, new.start)
 
     def rise(self, m: float) -> Array:
         """Slope of F, beyond m, before it was ever seen."""
@@ -142,45 +130,35 @@ def learned(s, step, before, x, net, aim, total):  # type: ignore[no-untyped-def
 
 
 @njit(**FAST)
-def online(fields, target, net, step, latest, f, out):  # type: ignore[no-untyped-def]
+def look(fields, target, net, step, latest, response, present, out):  # type: ignore[no-untyped-def]
     """Learn and measure: fill in F, F(h), errors ỹ − σ and g; carry x on from `before`.
 
-    `step` holds instants, v and what is new in h; `latest` is the response to a force in the newest
-    cell, whose forces are f.
+    Returns F and ỹ − σ as they are. `step` holds instants, v and what is new in h; `latest` whether
+    what is learned is known at once, the response to a force in the newest cell, and its forces.
+    If it is not, what is filled in is as if every turn were now. `present` is this epoch: who is
+    learned so often right now, and at which rate; in which of its cells an example was learned
+    (−1: not yet) and with which force; `response` is that to a force in each of its cells.
     """
-    (X, H, before), (a, kind) = fields, net
-    F, FH, left, g, left_h, g_h = out
-    size, K = X.shape
-    begin, total = step[0][0], np.zeros(K)
-    for s in range(size):
-        left_h[s] = pulls(H[s], a, target[s], kind, g_h[s], FH[s])
-        if begin[s] < begin[s + 1]:
-            learned(s, step, before[s], X[s], net, target[s], total)
-            for k in range(K):
-                f[s, k] = total[k]
-                for j in range(K):
-                    X[s, k] += latest[k, j] * total[j]
-        left[s] = pulls(X[s], a, target[s], kind, g[s], F[s])
-        before[s] = X[s]
-
-
-@njit(**FAST)
-def epoch(fields, target, net, step, response, present, out):  # type: ignore[no-untyped-def]
-    """Learn those whose turn it is: what is filled in is as if every turn were now.
-
-    Returns F and ỹ − σ as they are. `present` is this epoch: who is learned so often right now, and
-    at which rate; in which of its cells an example was learned (−1: not yet) and with which force;
-    `response` is that to a force in each of its cells.
-    """
-    (X, H, before), (a, kind), begin = fields, net, step[0][0]
+    (X, H, before), (a, kind), begin, (at_once, own, f) = fields, net, step[0][0], latest
     (F, FH, left, g, left_h, g_h), (after, v_after, where, forces) = out, present
     size, K = X.shape
-    real, measured, one = np.empty_like(F), np.empty(size), np.zeros(K)
+    real, measured = (F, left) if at_once else (np.empty_like(F), np.empty_like(left))
+    one = np.zeros(K)
     for s in range(size):
+        turn = begin[s] < begin[s + 1]
         left_h[s] = pulls(H[s], a, target[s], kind, g_h[s], FH[s])
+        if at_once and turn:
+            learned(s, step, before[s], X[s], net, target[s], forces[s])
+            for k in range(K):
+                f[s, k] = forces[s, k]
+                for j in range(K):
+                    X[s, k] += own[k, j] * forces[s, j]
         left[s] = measured[s] = pulls(X[s], a, target[s], kind, g[s], F[s])
+        if at_once:
+            before[s] = X[s]
+            continue
         real[s] = F[s]
-        if begin[s] < begin[s + 1]:
+        if turn:
             learned(s, step, before[s], X[s], net, target[s], forces[s])
             where[s] = len(response) - 1
         elif after[s] > 0:

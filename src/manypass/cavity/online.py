@@ -11,6 +11,7 @@ population are taken is theirs: see `Unit` and `Network`.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from manypass import schedules
 from manypass.cavity.blocks import quotient, root_of, trace
 from manypass.cavity.grid import at
 from manypass.cavity.instants import no_events
-from manypass.cavity.looked import Looked
 from manypass.cavity.modes import Modes
 from manypass.cavity.past import Normals, Past
 from manypass.cavity.settling import unchanging
@@ -32,6 +32,26 @@ from manypass.problem import Problem
 NONE = 1e-280  # a push so small is none
 
 
+@dataclass(slots=True)
+class Looked:
+    """What drives: D = ⟨F yᵀ⟩ less mR, ⟨F Fᵀ⟩, ⟨(ỹ − σ)g⟩; and what is measured."""
+
+    D: Array
+    FF: Array
+    second: Array
+    F2: float
+    Et: float
+
+    def ahead(self, before: Looked, ratio: float) -> Looked:
+        """Extrapolate what drives."""
+        D = self.D + ratio * (self.D - before.D)
+        FF = self.FF + ratio * (self.FF - before.FF)
+        second = self.second + ratio * (self.second - before.second)
+        if not trace(FF) > trace(self.FF) / 2:
+            FF = self.FF / 2
+        return Looked(D, FF, second, self.F2, self.Et)
+
+
 class Online:
     """R, Q, F2, E_t (and a) from t = 0 on, and C and G at the times to be kept; second order in Δ.
 
@@ -40,6 +60,9 @@ class Online:
     as √t: averages are extrapolated as lines in √t, and so is √t m, which is finite where all x
     start at a jump of F; from given weights as if it had started earlier, by a `shift`.
     """
+
+    limit = 0  # of the steps at which averages are those of t = 0⁺
+    at_once = True  # an example knows what it has learned
 
     def __init__(
         self,
@@ -71,7 +94,10 @@ class Online:
             self.past.start_from(begin, student.root)
         self.begun, self.Q = self.past.count, 0.0
         self.young = student.young
-        self.none = no_events(len(student.known), K)
+        size = len(student.known)
+        self.none, self.never = no_events(size, K), np.zeros(size, np.int64)
+        self.who = np.ones(size, bool)  # of whom averages are that drive
+        self.where, self.forces = np.full(size, -1), np.zeros((size, K))  # learned in this epoch
         self.new: Any = 0.0  # forces in the next step that are known by now
         self.pair = np.zeros((K, K))  # ⟨F fᵀ⟩ of the newest cell
         self.C, self.G = np.zeros((2, keep.size, keep.size, K, K))
@@ -246,11 +272,23 @@ class Online:
         a = self.a + self.student.second_rate * d * (self.one.second + one.second) / 2
         return past.weights.R, A, a
 
-    def _look(self, R: Array, A: Array, a: Array, instants: Any) -> Any:
-        """Return m, what else drives, ⟨F zᵀ⟩ and ⟨F eᵀ⟩ less mh, and ⟨f eᵀ⟩ of the newest cell."""
-        n = A.shape[1]
-        latest = self.past.latest(n) if self.past.count > self.begun else None  # not complete
-        return self.student.online(self, (R, A, a), latest, instants)
+    def _look(self, R: Array, A: Array, a: Array, instants: Any, after: Any = None) -> Any:
+        """Return m, what else drives, ⟨F zᵀ⟩ and ⟨F eᵀ⟩ less mh, and ⟨f eᵀ⟩ of the newest cell.
+
+        Those `after` it are learned now, so many times.
+        """
+        past, n = self.past, A.shape[1]
+        complete = after is not None or past.count == self.begun
+        own = past.own(n, None if complete else past.latest(n))
+        sources = past.rows[past.sources][: past.count - past.first, :, :n]
+        response = np.ascontiguousarray((sources @ own.T).transpose(0, 2, 1))
+        learned = self.who, instants, self.never if after is None else after, self.at_once
+        return self.student.look(self, (R, A, a), own, learned, response)
+
+    def forces_on(self, mine: Any, n: int) -> Array:
+        """⟨f eᵀ⟩ of the forces f of these examples, over n columns; with themselves at its end."""
+        f, e = self.forces[mine], self.past.e[mine, :n]
+        return np.asarray(np.concatenate([f.T @ e, f.T @ f], axis=1) / mine.size)
 
     def _record(self, A: Array) -> None:
         """Keep the curves and, at a time that was asked for, C and G."""

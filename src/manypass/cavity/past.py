@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manypass.cavity.blocks import fold, inverse_root, orthonormal, quotient, trace, turn_of
+from manypass.cavity.modes import Modes
 from manypass.cavity.weights import Weights
 from manypass.checks import Array
 from manypass.compiling import FAST, njit
@@ -175,7 +176,7 @@ class Past:
             push, after = self._joined(a)
             z = e = turn_of(weights.own(n)[:, three], push, after, True)
             tables = [(slice(None), e)]
-            if not weights.alike:
+            if isinstance(weights, Modes):  # what was seen of pushes turns by itself
                 seen = weights.seen(a)
                 z = turn_of(self.rows[0, :, three], push @ seen, after @ seen, False)
                 tables = [(slice(3), z), (slice(3, 5), e), (self.kept, z), (self.sources, e)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -13,7 +12,6 @@ import numpy as np
 from manypass import schedules
 from manypass.cavity.settling import by_chance, fastest, unchanging
 from manypass.checks import Array
-from manypass.ensemble import Measured
 from manypass.orders import steps_by
 from manypass.problem import Problem
 from manypass.smooth import jumps
@@ -35,13 +33,7 @@ IN_TURN = 40  # examples that are learned in a step, where it matters who they a
 # With correlated inputs z and e of a cell are given up apart, which errs in a lower order.
 # Smaller steps have narrower cells: both err in second order.
 NARROW = 40.0  # but no narrower than this
-WIDEST = {
-    "replacement": 8.0,
-    "reshuffled": 40.0,
-    "fixed": 40.0,
-    "batches": 40.0,
-    "correlated": 32.0,
-}
+WIDEST, ORDERED, CORRELATED = 8.0, 40.0, 32.0
 
 
 @dataclass(frozen=True)
@@ -106,13 +98,12 @@ def batches(problem: Problem, end: float) -> Grid:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compute: times t from curves on a grid, and what to make of them."""
+    """What to compute: times t from curves on a grid."""
 
     t: Array
     grid: Grid
     clock: Clock
     names: tuple[str, ...]
-    finish: Callable[[Measured], Measured]
     widest: float
     finer: float = 1.0  # how many times narrower cells may be, for large populations
     in_turn: int = 0  # steps in an epoch of a fixed order
@@ -149,9 +140,7 @@ def coarsest(problem: Problem) -> float:
     return coarse
 
 
-def make_plan(
-    problem: Problem, t: Array, names: Any, finish: Callable[[Measured], Measured], dt: float
-) -> Plan:
+def make_plan(problem: Problem, t: Array, names: Any, dt: float) -> Plan:
     """Make a grid; refuse one that is too fine."""
     alpha, order = problem.teacher.alpha, problem.sequence
     clock = Clock((LATER**4 if unchanging(problem) else 1) * START / fastest(problem))
@@ -171,9 +160,9 @@ def make_plan(
             f"time steps of {dt:.3g}{why} up to t = {end:g}, more than {MOST_STEPS}: take earlier "
             f"`times`, or a larger `dt` (up to {LARGEST:g} times what is chosen without one)"
         )
-    widest = WIDEST["batches" if problem.batch_share else order]
+    widest = ORDERED if order != "replacement" or problem.batch_share else WIDEST
     if not problem.teacher.isotropic:
-        widest = max(widest, WIDEST["correlated"])
+        widest = max(widest, CORRELATED)
     if problem.batch_share:
         grid = batches(problem, end)
     elif shuffled:
@@ -189,4 +178,4 @@ def make_plan(
     jump = jumps(problem.rule, problem.data.task)
     copies = by_chance(problem) and not problem.layered and jump
     finer = max(min(coarsest(problem) / dt, NARROW / widest), 1.0)
-    return Plan(t, grid, clock, tuple(names), finish, widest, finer, in_turn, units, copies)
+    return Plan(t, grid, clock, tuple(names), widest, finer, in_turn, units, copies)

@@ -71,8 +71,7 @@ def lead_parts(
     problem: Problem, rule: Any, examples: Any, parts: Any, plan: Plan, rng: Any
 ) -> list[Online]:
     """Draw normals and instants step by step, for all runs alike."""
-    grid, size, order = plan.grid, len(examples[1]), problem.sequence
-    units = rule.net.units[0] if problem.layered else 1
+    grid, size, order, units = plan.grid, len(examples[1]), problem.sequence, plan.units
     student: Any = Network if problem.layered else Unit
     instants: Any = Instants(size, problem.data.alpha, units, rng)
     make: Any = Online

@@ -42,20 +42,21 @@ def rests(problem: Problem) -> bool:
     )
 
 
-def tell(problem: Problem) -> None:
-    """Warn that nothing is learned, which is exact but seldom what is wanted."""
+def values(problem: Problem, t: Array, two_time: bool = False) -> Measured | None:
+    """R = Q = F2 = 0 without error; C = 0, and G = e^{−vλ(t−s)} if no force answers.
+
+    None if something is learned; that nothing is is told, exact but seldom what is wanted.
+    """
+    if not rests(problem):
+        return None
     warnings.warn(
         f"`rule` {problem.rule!r} never learns from J = 0: its force is 0 there for every target, "
         f"and weights of 0 stay; give the problem a `start`, or a rule whose force is not",
         stacklevel=checks.outside(),
     )
-
-
-def values(problem: Problem, t: Array, two_time: bool = False) -> Measured:
-    """R = Q = F2 = 0 without error; C = 0, and G = e^{−vλ(t−s)} if no force answers."""
     found: Measured = {name: np.zeros(t.shape) for name in CURVES}
     found["Et"] += 0.5 * problem.teacher.b  # ½⟨ỹ²⟩; of classes, a guess
-    found = with_errors(problem.data.task, found)
+    found = with_errors(problem, found)
     if two_time:
         if any(problem.rule.force(x, y) for x in (-NEAR, NEAR) for y in _targets(problem)):
             raise ValueError(

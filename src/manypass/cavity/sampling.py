@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from scipy.special import erfc
 from manypass.cavity.examples import Draws, gaussian
 from manypass.cavity.tables import Tables, exact_tables, steady_tables
 from manypass.checks import Array
-from manypass.ensemble import apart, cores, in_order
+from manypass.ensemble import Average, apart, cores, in_order
 from manypass.problem import Problem
 from manypass.rules import Hebbian
 
@@ -48,22 +47,12 @@ def sample_average(
     Takes `samples` examples or, if an accuracy is given, only as many as bring the standard error
     of Et below it.
     """
-    count, sums, squares = 0, Counter[str](), Counter[str]()
-    out: dict[str, float] = {}
-    size = CHUNK if accuracy is None else few
+    average, size = Average(), CHUNK if accuracy is None else few
     for i, values in enumerate(chunks(measure, samples, seed, size)):
-        for name, value in values.items():
-            sums[name] += value.sum()
-            squares[name] += (value**2).sum()
-        count += value.size
-        for name in values:
-            mean = sums[name] / count
-            out[name] = mean
-            scatter = max(squares[name] / count - mean**2, 0.0)
-            out[f"{name}_se"] = math.sqrt(scatter / (count - 1)) if count > 1 else math.nan
-        if accuracy is not None and i >= 3 and out["Et_se"] <= accuracy:
+        average.extend(values)
+        if accuracy is not None and i >= 3 and average.results()["Et_se"] <= accuracy:
             break
-    return out
+    return {name: float(value) for name, value in average.results().items()}
 
 
 def errors(mean: Array, variance: Array, target: Array) -> dict[str, Array]:
@@ -118,9 +107,8 @@ class Memory:
             draws = Draws.make(problem.teacher, tables.start, time, count, np.random.default_rng(0))
             shares = []
             for span in (self.span, 2 * self.span):
-                mean, variance = apart(
-                    partial(gaussian, tables, problem.rate, time, draws, time - span)
-                )
+                line = problem.rate, time, time - span
+                mean, variance = apart(partial(gaussian, tables, line, draws))
                 shares.append(errors(mean, variance, draws.target))
             short, long = shares
             shift = {name: float(np.abs(short[name] - long[name]).mean()) for name in short}
@@ -171,7 +159,8 @@ def adaline_moments(
 
     def measure(count: int, rng: np.random.Generator) -> dict[str, Array]:
         draws = Draws.make(problem.teacher, tables.start, now, count, rng)
-        return errors(*gaussian(tables, problem.rate, now, draws, tables.start), draws.target)
+        mean, variance = gaussian(tables, (problem.rate, now, tables.start), draws)
+        return errors(mean, variance, draws.target)
 
     few = affordable(FEW, (now - tables.start) / problem.data.alpha)
     return sample_average(measure, samples, accuracy, seed, few)

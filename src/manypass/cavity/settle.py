@@ -18,7 +18,7 @@ from manypass import memory
 from manypass.cavity.laps import Box
 from manypass.cavity.stationary import Stationary
 from manypass.checks import Array
-from manypass.ensemble import go_on
+from manypass.ensemble import cores, go_on
 from manypass.problem import Problem
 
 ROUNDS = 60  # before the iteration is given up
@@ -147,13 +147,11 @@ class Settings:
     size: int
     step: float
     tol: float
-    seed: int
-    threads: int
-    memory: float  # in bytes
+    method: Any
 
     def box(self, problem: Problem, scale: Scale, i: int) -> Box:
         """Draw the i-th population."""
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(i,)))
+        rng = np.random.default_rng(np.random.SeedSequence(self.method.seed, spawn_key=(i,)))
         return Box.make(problem, scale.period, scale.steps(self.step), self.size, rng)
 
     def improved(self, errors: dict[str, float], rtol: float) -> Settings:
@@ -169,8 +167,8 @@ class Settings:
         steps, learned = scale.steps(self.step), 2 * scale.period / problem.teacher.alpha
         needed = self.size * (40 * steps + (32 * learned if problem.mode == "online" else 0))
         remedy = "take fewer `samples` or a larger `dt`, or allow more `memory`"
-        free = memory.require(needed, remedy, self.memory)
-        return max(1, min(self.threads, int(free // needed)))
+        free = memory.require(needed, remedy, self.method.memory * 1e9)
+        return max(1, min(self.method.threads or cores(), int(free // needed)))
 
 
 def scout(problem: Problem, find: Find, seed: int, F2: float = 0.0) -> tuple[Stationary, Scale]:

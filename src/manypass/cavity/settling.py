@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -37,41 +38,44 @@ class NotSettledError(ValueError):
         self.result = result
 
 
-def with_errors(task: str, found: Measured) -> Measured:
+def with_errors(problem: Problem, found: Measured) -> Measured:
     """Add E_g; a diverged student guesses in classification."""
-    found = found | {"Eg": generalization_error(task, found["R"], found["Q"])}
-    if task == "classification":
-        found["Et"] = np.where(np.isinf(found["Q"]), 0.5, found["Et"])
+    if problem.layered:
+        net = Net.of(problem)
+        found = found | {"Eg": generalization(net, found["R"], found["Q"], found["a"], POINTS)}
+    else:
+        task = problem.data.task
+        found = found | {"Eg": generalization_error(task, found["R"], found["Q"])}
+    if problem.data.task == "classification":
+        found["Et"] = np.where(np.isinf(found["F2"]), 0.5, found["Et"])
     return found
+
+
+def largest(values: Any) -> float:
+    """Return the largest size of what is finite."""
+    values = np.asarray(values)
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+
+
+def sizes_of(found: Measured, names: Iterable[str], task: str) -> dict[str, float]:
+    """Return the largest values of curves, of which errors are shares; of error rates ½."""
+    sizes = {name: largest(found[name]) for name in names}
+    sizes["R"] = math.sqrt(sizes["Q"])  # an overlap that is nearly zero need not be known well
+    if task == "classification":
+        sizes |= dict.fromkeys({"Et", "Eg"} & sizes.keys(), 0.5)
+    return sizes
 
 
 def warn_of(found: Measured, task: str, rtol: float, way: str, level: int) -> None:
     """Warn of the curve whose error, in units of its largest value, is most above `rtol`."""
     worst, text = rtol, ""
-    for name in (*CURVES, "Eg"):
-        values, errors = (np.atleast_1d(found[key]) for key in (name, f"{name}_se"))
-        known = np.isfinite(values) & np.isfinite(errors)
-        error = float(errors[known].max(initial=0.0))
-        size = 0.5 if task == "classification" and name[0] == "E" else np.abs(values[known])
-        size = float(np.max(size, initial=0.0))
-        if name == "R":  # an overlap that is nearly zero need not be known well
-            size = math.sqrt(
-                float(np.max(np.asarray(found["Q"])[np.isfinite(found["Q"])], initial=0.0))
-            )
+    for name, size in sizes_of(found, (*CURVES, "Eg"), task).items():
+        error = largest(found[f"{name}_se"])
         if error > worst * size:
             worst = error / size if size else math.inf
             text = f"the error of {name} is {error:.2g}, its largest value {size:.2g}"
     if text:
         warnings.warn(f"`rtol` = {rtol:g} is not reached: {text}: {way}", stacklevel=level + 1)
-
-
-def with_layers(problem: Problem, found: Measured) -> Measured:
-    """Add E_g of a network with two layers."""
-    net = Net.of(problem)
-    found = found | {"Eg": generalization(net, found["R"], found["Q"], found["a"], POINTS)}
-    if net.classify:
-        found["Et"] = np.where(np.isinf(found["F2"]), 0.5, found["Et"])
-    return found
 
 
 def by_chance(problem: Problem) -> bool:
@@ -86,32 +90,24 @@ def unchanging(problem: Problem) -> bool:
 
 
 def fastest(problem: Problem) -> float:
-    """Rate of the fastest relaxation, by the largest eigenvalue that the examples can have."""
+    """Rate of the fastest relaxation, by the largest eigenvalue that the examples can have.
+
+    In two layers of Σ_k (a_k g′)² at its steepest; a second one that learns may become the
+    teacher's. Where nothing is learned any pace will do.
+    """
+    rule: Any = problem.rule
     if problem.layered:
-        return _fastest_layer(problem)
-    force = problem.rule.force
-    rises = [
-        (float(force(x + 1, target)) - float(force(x - 1, target))) / 2  # a force may jump
-        for target in TARGETS[problem.data.task]
-        for x in (0.0, 0.5 * target)
-    ]
-    steepest = max(math.hypot(*rises) / math.sqrt(len(rises)), 0.05)
+        second = max(sum(a * a for a in rule.second), rule.hidden * (rule.second_rate > 0))
+        steepest = second * RISES[rule.activation] ** 2
+    else:
+        rises = [
+            (float(rule.force(x + 1, target)) - float(rule.force(x - 1, target))) / 2  # may jump
+            for target in TARGETS[problem.data.task]
+            for x in (0.0, 0.5 * target)
+        ]
+        steepest = math.hypot(*rises) / math.sqrt(len(rises))
     law = problem.teacher.inputs.law(1.0)
     size = math.sqrt(float(law.w @ law.mu**2))  # 1 without correlations
     edge = (size + 1 / math.sqrt(problem.data.alpha)) ** 2
-    return _pace(problem) * (schedules.largest(problem.decay) + steepest * edge)
-
-
-def _pace(problem: Problem) -> float:
-    """Return the largest rate; where nothing is learned any pace will do."""
-    return schedules.largest(problem.rate) or 1.0
-
-
-def _fastest_layer(problem: Problem) -> float:
-    """Of Σ_k (a_k g′)² at its steepest; a second layer that learns may become the teacher's."""
-    rule: Any = problem.rule
-    second = max(sum(a * a for a in rule.second), rule.hidden * (rule.second_rate > 0))
-    steepest = second * RISES[rule.activation] ** 2
-    edge = (1 + 1 / math.sqrt(problem.data.alpha)) ** 2
-    decay = schedules.largest(problem.decay)
-    return float(_pace(problem) * (decay + max(steepest, 0.05) * edge))
+    pace, decay = schedules.largest(problem.rate) or 1.0, schedules.largest(problem.decay)
+    return float(pace * (decay + max(steepest, 0.05) * edge))

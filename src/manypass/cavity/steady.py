@@ -30,10 +30,9 @@ from manypass.cavity.settle import (
     scout,
     settle,
 )
-from manypass.cavity.settling import NotSettledError, warn_of
+from manypass.cavity.settling import NotSettledError, sizes_of, warn_of, with_errors
 from manypass.cavity.stationary import Stationary
-from manypass.ensemble import Average, Measured, apart, cores, go_on, in_order
-from manypass.observables import generalization_error
+from manypass.ensemble import Measured, apart, averaged, go_on, in_order
 from manypass.problem import Problem
 from manypass.rules import LARGE
 from manypass.simulation.kernels import compiled_rule
@@ -50,9 +49,8 @@ MOST_POINTS = 3_000_000  # of all paths of a population together
 
 def observed(state: Stationary, Et: float, window: float) -> Measured:
     """Return what is asked of a steady state."""
-    Q = state.Q(window)
-    Eg = float(generalization_error(state.problem.teacher.task, state.R, Q))
-    return {"R": state.R, "Q": Q, "F2": state.F2, "Et": Et, "Eg": Eg}
+    found = {"R": state.R, "Q": state.Q(window), "F2": state.F2, "Et": Et}
+    return with_errors(state.problem, found)
 
 
 def sample(
@@ -97,17 +95,10 @@ def ensemble(
         box = settings.box(problem, scale, i)
         return sample(box, state, rule, window, settings.tol, split=i < SPLIT)
 
-    averages = [Average() for _ in range(4)]
-    for found in in_order(work, range(POPULATIONS), settings.workers(problem, scale)):
-        for average, values in zip(averages, found, strict=True):
-            if values is not None:
-                average.add(values)
-    out, step, bias, cut = (average.results() for average in averages)
+    found = zip(*in_order(work, range(POPULATIONS), settings.workers(problem, scale)), strict=True)
+    out, step, bias, cut = (averaged(filter(None, values)) for values in found)
     names = ("R", "Q", "F2", "Et", "Eg")
-    sizes = {name: abs(float(out[name])) for name in names}
-    sizes["R"] = math.sqrt(sizes["Q"])  # an overlap that is nearly zero need not be known well
-    if problem.teacher.task == "classification":
-        sizes["Et"] = sizes["Eg"] = 0.5
+    sizes = sizes_of(out, names, problem.teacher.task)
     common = math.sqrt(np.mean([(step[name] / sizes[name]) ** 2 for name in names]))
     closed = math.exp(-scale.slow * scale.period)  # what a path remembers of itself
     budget = dict.fromkeys(("sampling", "step", "population", "memory", "iteration"), 0.0)
@@ -153,19 +144,6 @@ def told(problem: Problem, method: Any) -> Iterator[None]:
         raise NotSettledError(reason, result) from None
 
 
-@contextmanager
-def unfound(problem: Problem) -> Iterator[None]:
-    """Say that the search for the critical rate came to no end."""
-    try:
-        yield
-    except UnsettledError:
-        raise ValueError(
-            f"no critical rate was found for `rule` {problem.rule!r} at `alpha` = "
-            f"{problem.data.alpha:g}, `decay` = {problem.decay:g}: the iteration does not settle; "
-            f"`steady_state` at several rates tells where it ends"
-        ) from None
-
-
 def check(problem: Problem, method: Any, values: Measured) -> None:
     """Refuse a state that is lost in its error: of forces that hardly depend on x.
 
@@ -200,26 +178,22 @@ def solve(
         start = rough(problem, rule, 4 * tol, method.seed)
         scale, size = start[1], 2 ** round(math.log2((method.samples or SAMPLES) / POPULATIONS))
         step = min(method.dt or math.inf, COARSE / scale.fast)
-        threads = method.threads or cores()
-        settings = Settings(size, step, tol, method.seed, threads, method.memory * 1e9)
+        settings = Settings(size, step, tol, method)
         while True:
             try:
                 values, errors = ensemble(problem, rule, start, window, settings)
             except UnsettledError as error:  # the populations may have been too small
                 values, errors, unsettled = {}, {"sampling": math.inf}, error
-            reached = math.hypot(*errors.values())
-            if values and reached <= (rtol or math.inf):
-                check(problem, method, values)
-                warn_of(values, problem.data.task, rtol or math.inf, "take a smaller `rtol`", 5)
-                break
+            enough = values and math.hypot(*errors.values()) <= (rtol or math.inf)
             better = settings if rtol is None else settings.improved(errors, rtol)
-            if rtol is None or better.size * scale.steps(better.step) > MOST_POINTS:
-                if not values:
-                    raise unsettled
-                check(problem, method, values)
-                warn_of(values, problem.data.task, rtol or math.inf, "give more `samples`", 5)
+            if enough or rtol is None or better.size * scale.steps(better.step) > MOST_POINTS:
                 break
             settings = better
+        if not values:
+            raise unsettled
+        check(problem, method, values)
+        way = "take a smaller `rtol`" if enough else "give more `samples`"
+        warn_of(values, problem.data.task, rtol or math.inf, way, 5)
     steps = scale.steps(settings.step)
     how = {"dt": scale.period / steps, "samples": POPULATIONS * settings.size}
     return values | {"settled": scale.period}, how | {"errors": json.dumps(errors)}
@@ -230,12 +204,11 @@ def activations(problem: Problem, count: int, method: Any, rtol: float | None) -
     rule, tol = compiled_rule(problem.rule), (rtol or RTOL) / 20
     with told(problem, method):
         state, scale = rough(problem, rule, 4 * tol, method.seed)
-        threads, memory = method.threads or cores(), method.memory * 1e9
-        settings = Settings(1024, COARSE / scale.fast / 2, tol, method.seed, threads, memory)
+        settings = Settings(1024, COARSE / scale.fast / 2, tol, method)
 
         def work(i: int) -> Any:
             box = settings.box(problem, scale, i)
-            return np.array([*box.examples, settle(box, state, rule, settings.tol).x])
+            return np.array([*box.each[:2], settle(box, state, rule, settings.tol).x])
 
         threads = settings.workers(problem, scale)
         out = list(in_order(work, range(-(-count // settings.size)), threads))
@@ -286,11 +259,10 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
         raise UnsettledError(state)
 
     start = problem.replace(rate=(2 + problem.decay) / problem.rule.reach, temperature=0.0)
-    with unfound(problem):
+    try:
         state, scale = apart(lambda: scout(start, found, method.seed, LARGE**2))
         size = 2 ** round(math.log2((method.samples or 2 * SAMPLES) / POPULATIONS))
-        threads, most = method.threads or cores(), method.memory * 1e9
-        settings = Settings(size, COARSE / scale.fast, tol, method.seed, threads, most)
+        settings = Settings(size, COARSE / scale.fast, tol, method)
 
         def work(i: int) -> Measured:
             box = settings.box(problem, scale, i)
@@ -299,9 +271,12 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
             moved = (fine - coarse.problem.rate) / 3
             return {"rate": fine + moved, "moved": moved}
 
-        average = Average()
-        for one in in_order(work, range(POPULATIONS), settings.workers(problem, scale)):
-            average.add(one)
-    seen = average.results()
+        seen = averaged(in_order(work, range(POPULATIONS), settings.workers(problem, scale)))
+    except UnsettledError:
+        raise ValueError(
+            f"no critical rate was found for `rule` {problem.rule!r} at `alpha` = "
+            f"{problem.data.alpha:g}, `decay` = {problem.decay:g}: the iteration does not settle; "
+            f"`steady_state` at several rates tells where it ends"
+        ) from None
     parts = STUDENT * seen["rate_se"], STEP_LEFT * seen["moved"], tol * seen["rate"]
     return float(seen["rate"]), math.hypot(*parts)

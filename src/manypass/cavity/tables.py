@@ -7,8 +7,7 @@ and G are stored as [earlier, lag] and interpolated by cubics in both.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -26,8 +25,7 @@ MOST = 1600  # grid points
 MARGIN = 6  # grid points beyond the last time asked for, so that no lookup is one-sided
 
 
-@dataclass(frozen=True, eq=False)
-class Tables:
+class Tables(NamedTuple):
     """R(t), C(t,s), G(t,s) for start ≤ s ≤ t, as [time] and [earlier, lag] in steps of the grid."""
 
     start: float

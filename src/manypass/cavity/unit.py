@@ -1,4 +1,4 @@
-"""One unit, of any rule: averages over its population. Its loops are in `moments` and `passes`."""
+"""One unit, of any rule: averages over its population. Its loops are in `moments`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from manypass.cavity import moments, passes
-from manypass.cavity.looked import Looked
+from manypass.cavity import moments
+from manypass.cavity.online import Looked
 from manypass.checks import Array
 from manypass.problem import Problem
 from manypass.smooth import jumps
@@ -37,42 +37,26 @@ class Unit:
         self.m = 0.0  # of mh, which is taken out of F where averages are taken
         self.edge = 0.0  # m|h| at t → 0⁺: not nil where all x start at a jump of F
 
-    def online(self, run: Any, J: Any, latest: Any, instants: Any) -> Any:
+    def look(self, run: Any, J: Any, own: Array, instants: Any, response: Array) -> Any:
         """Look at the population of a run, on whose way examples are learned."""
         (R, A, _), past = J, run.past
-        n = A.shape[1]
-        found = moments.online(
-            run.looks,
-            (run.t, R[0, 0], self.m, run.v),
-            (past.z, past.e),
-            (A[0], past.own(n, latest)[0], past.begin[:n]),
-            (*self.examples, self.last, self.x, past.share),
-            instants,
-            *self.rule,
-            self.classify,
-        )
-        return self._split(J, *found)
-
-    def epoch(self, run: Any, J: Any, own: Array, instants: Any, response: Array) -> Any:
-        """Look at the population of a run in epochs."""
-        (R, A, _), past = J, run.past
-        found = passes.epoch(
+        *found, S = moments.look(
             run.looks - run.limit,
             (run.t, R[0, 0], self.m, run.v, run.pace(run.t, run.t)[0]),
             (past.z, past.e),
             (A[0], own[0], past.begin[: A.shape[1]]),
-            (*self.examples, self.last, self.x, self.expected),
+            (*self.examples, self.last, self.x, self.expected, past.share),
             instants,
             (response[:, 0, 0], run.where, run.forces[:, 0], self.when),
             *self.rule,
             self.classify,
         )
-        return self._split(J, *found)
+        return *self._split(J, *found), S[None]
 
     def take(self, who: Any) -> None:
         """Go on with these examples."""
         self.examples = (self.examples[0][who], self.examples[1][who])
-        self.last, self.x = self.last[who], self.x[who]
+        self.last, self.x, self.expected = self.last[who], self.x[who], self.expected[who]
 
     def rise(self, m: float) -> Array:
         """Slope of F, beyond m, before it was ever seen."""
@@ -82,17 +66,17 @@ class Unit:
         """End an epoch."""
         self.last[learned] = self.when[learned]
 
-    def _split(self, J: Any, one: Array, E: Array, *rest: Array) -> Any:
+    def _split(self, J: Any, one: Array, E: Array, P: Array) -> Any:
         """Return ⟨F′⟩, by which F follows h at once, and what else was measured.
 
         What is left depends on the past, and is smooth.
         """
-        self.m, seen, E, *more = self.regressed(self.m, J, one, E, *rest)
+        self.m, seen, E, P = self.regressed(self.m, J, one, E, P)
         rise = one[moments.RISE] / one[moments.RISEN] if one[moments.RISEN] else self.m
         if not E.size:
             self.edge, rise = rise * math.sqrt(moments.NONE), self.m
         seen.D += (self.m - rise) * J[0]
-        return float(rise), seen, E + (self.m - rise) * J[1], *more
+        return float(rise), seen, E + (self.m - rise) * J[1], P
 
     def regressed(self, m: float, J: Any, one: Array, E: Array, P: Array, *S: Array) -> Any:
         """Return m of F on h = R y + Σ A z; take the rest of it out of what was measured."""

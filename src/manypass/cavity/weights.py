@@ -26,7 +26,7 @@ class Weights:
     `now` is J when a step begins. Heat is a push like others.
     """
 
-    alike, apart = True, False
+    apart = False
 
     def __init__(self, K: int, M: int) -> None:
         self.K, self.known, self.mu = K, M, np.ones(M + 16 * K)
@@ -86,10 +86,6 @@ class Weights:
         J += now + size * (mu * (m * now + drive) - decay * now)
         J[:, end - new.shape[1] :] += new
         return self._see(J, new, push.shape[1] - self.K)
-
-    def seen(self, a: int) -> Array:
-        """Return the pushes of three cells, from column a on, in terms of what was seen of them."""
-        return np.eye(3 * self.K)
 
     def unite(self, a: int, n: int, turn_z: Array, turn_e: Array) -> None:
         """Of what was seen of three pushes make two, and two of the pushes."""

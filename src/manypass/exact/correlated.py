@@ -23,7 +23,7 @@ import scipy  # its rooms open on first use
 
 from manypass.checks import Array
 from manypass.inputs import Inputs, Law
-from manypass.spectrum import Spectrum, gauss_legendre
+from manypass.spectrum import Spectrum, gauss_legendre, lanczos
 
 PANEL = 16  # nodes
 TAIL = 1e-7  # last coefficients of a density on a panel, relative to the largest
@@ -100,18 +100,8 @@ def gauss(table: Array) -> Array:
     """Return the Gauss nodes of one cell, by Lanczos' method."""
     h, first = table[:2]
     middle, half = (h[0] + h[-1]) / 2, (h[-1] - h[0]) / 2
-    x, V = (h - middle) / half, [np.sqrt(first / first.sum())]
-    a, b = np.zeros(FEW), np.zeros(FEW)
-    for i in range(FEW):
-        z = x * V[i]
-        a[i] = V[i] @ z
-        for _ in range(2):  # orthogonal to all digits
-            z = z - np.array(V).T @ (np.array(V) @ z)
-        b[i] = math.sqrt(z @ z)
-        V.append(z / b[i])
-    nodes, U = scipy.linalg.eigh_tridiagonal(a, b[:-1])
-    polynomials = np.array(V[:FEW]) / V[0]
-    take = U[0][:, None] * (U.T @ polynomials)  # Lagrange's, of the new nodes, at the old ones
+    nodes, U, V = lanczos((h - middle) / half, first, FEW)
+    take = U[0][:, None] * (U.T @ (V / V[0]))  # Lagrange's, of the new nodes, at the old ones
     return np.vstack([middle + half * nodes, table[1:] @ take.T])
 
 

@@ -151,12 +151,9 @@ class Exact:
                     f"`two_time`: C and G of `alpha` = inf are known for Adaline and Hebbian, not "
                     f"for `rule` {problem.rule!r}: use method {SIMULATED}"
                 )
-            if rest.rests(problem):
-                rest.tell(problem)
-                still = rest.values(problem, t)
-                found = {name: value for name, value in still.items() if "_se" not in name}
-                return results.dataset(problem, self, found, {"t": t})
-            return results.dataset(problem, self, onepass.curves(problem, t), {"t": t})
+            found = rest.values(problem, t) or onepass.curves(problem, t)
+            found = {name: value for name, value in found.items() if "_se" not in name}
+            return results.dataset(problem, self, found, {"t": t})
         if ordered(problem):
             from manypass.exact.ordered import curves as ordered_curves
 
@@ -201,12 +198,8 @@ class Exact:
             from manypass.cavity import rest
             from manypass.exact import onepass
 
-            if rest.rests(problem):
-                rest.tell(problem)
-                still = rest.values(problem, np.zeros(()))
-                found = {name: value for name, value in still.items() if "_se" not in name}
-            else:
-                found = onepass.steady(problem, window)
+            found = rest.values(problem, np.zeros(())) or onepass.steady(problem, window)
+            found = {name: value for name, value in found.items() if "_se" not in name}
             return results.dataset(problem, self, found, {"window": window})
         if problem.start is not None:  # which is forgotten
             forgotten = self.steady_state(problem.replace(start=None), window=window)

@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 
 from manypass import schedules
 from manypass.checks import Array
-from manypass.ensemble import Average, Measured, in_order
+from manypass.ensemble import Measured, averaged, in_order
 from manypass.layers.averages import Fields, closed
 from manypass.layers.errors import generalization
 from manypass.layers.net import Net
@@ -106,10 +106,7 @@ def sampled(
     def work(own: int) -> Measured:
         return curves(problem, Fields(net, points, own), t, two_time)
 
-    average = Average()
-    for found in in_order(work, seeds, threads):
-        average.add(found)
-    return average.results()
+    return averaged(in_order(work, seeds, threads))
 
 
 def largest_error(found: Measured) -> float:

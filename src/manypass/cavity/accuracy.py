@@ -98,7 +98,7 @@ def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
     >>> round(more, 1), round(finer, 1)
     (2.0, 4.0)
     >>> refined({"sampling": 0.1, "step": 0.3, "population": 0.2}, 0.01)
-    (5.0, 1.0)
+    (2.5, 1.0)
     """
     sampling, bias = ((errors[k] / (0.75 * rtol)) ** 2 for k in ("sampling", "population"))
     more = 1.1 * (sampling / 2 + math.sqrt(sampling**2 / 4 + bias))
@@ -106,7 +106,7 @@ def refined(errors: dict[str, float], rtol: float) -> tuple[float, float]:
     if math.hypot(chance, errors["step"]) < LOST:
         most, finest = 2.0, 27.0 if errors["step"] > chance / 2 else 1.0
     else:
-        most, finest = 5.0, 4.0 if errors["step"] > 6 * chance else 1.0
+        most, finest = 2.5, 4.0 if errors["step"] > 6 * chance else 1.0
     return min(max(more, 1.0), most), min(max(errors["step"] / (0.5 * rtol), 1.0), finest)
 
 

@@ -42,18 +42,26 @@ def rests(problem: Problem) -> bool:
     )
 
 
+def told(problem: Problem) -> bool:
+    """Whether nothing is ever learned: exact but seldom what is wanted, so that it is told."""
+    if rests(problem):
+        warnings.warn(
+            f"`rule` {problem.rule!r} never learns from J = 0: its force is 0 there for every "
+            f"target, and weights of 0 stay; give the problem a `start`, or a rule whose force is "
+            f"not",
+            stacklevel=checks.outside(),
+        )
+        return True
+    return False
+
+
 def values(problem: Problem, t: Array, two_time: bool = False) -> Measured | None:
     """R = Q = F2 = 0 without error; C = 0, and G = e^{−vλ(t−s)} if no force answers.
 
-    None if something is learned; that nothing is is told, exact but seldom what is wanted.
+    None if something is learned.
     """
-    if not rests(problem):
+    if not told(problem):
         return None
-    warnings.warn(
-        f"`rule` {problem.rule!r} never learns from J = 0: its force is 0 there for every target, "
-        f"and weights of 0 stay; give the problem a `start`, or a rule whose force is not",
-        stacklevel=checks.outside(),
-    )
     found: Measured = {name: np.zeros(t.shape) for name in CURVES}
     found["Et"] += 0.5 * problem.teacher.b  # ½⟨ỹ²⟩; of classes, a guess
     found = with_errors(problem, found)

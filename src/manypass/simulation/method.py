@@ -285,8 +285,7 @@ class Simulation:
         n = self._on(problem).n
         coarse.tell(problem, n)
         orders.tell_unlearned(problem, n, until)
-        if not isinstance(problem.data, Dataset) and rest.rests(problem):
-            rest.tell(problem)
+        if not isinstance(problem.data, Dataset) and rest.told(problem):
             return
         rule, noise = problem.rule, problem.temperature
         if type(rule) is not Rule or problem.start is not None or noise:

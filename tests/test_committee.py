@@ -342,7 +342,7 @@ def test_who_does_not_serve_says_who_does():
         (lambda p: mp.solve(p, [1], mp.Exact(samples=9)), varied(), "`samples` is of no use"),
         (mp.critical_rate, PROBLEM, r"does not serve `rule` = Committee.*no other method"),
         (mp.slow_mode, PROBLEM, r"slow_mode\(\) does not serve `rule` = Committee"),
-        (mp.steady_state, PROBLEM, "does not serve `rule` = Committee"),
+        (mp.steady_state, PROBLEM, "no method has the steady state of `rule` = Committee"),
         (mp.effective_data, PROBLEM, "`alpha` = 2"),
         (lambda p: mp.activations(p, 1.0), PROBLEM, r"activations\(\) does not serve `rule`"),
         (

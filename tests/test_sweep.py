@@ -544,11 +544,11 @@ def test_a_prepared_solver_compiles_nothing_more():
         ({"over": "rate", "objective": "X"}, "`objective` must be among Q, F2, Eg, got 'X'$"),
         (
             {"over": "decay", "objective": "Et"},
-            r"got 'Et', .* give `method` DMFT\(\) or Exact\(accuracy=1e-2\)",
+            r"got 'Et', .* use method DMFT\(\) or method Exact\(accuracy=1e-2\)",
         ),
         (
             {"over": "decay", "problem": GENTLE},
-            "got 'Eg', which needs a test set: give `data` one",
+            "got 'Eg', which needs a test set: `test`, a file, or Dataset",
         ),
         ({"over": "rate", "at": -1}, "`at` must be a number"),
         ({"over": "window", "at": 2.0}, "`window` is varied in the steady state only"),

@@ -44,6 +44,7 @@ POPULATIONS, SPLIT = 16, 4  # and those of them that are also solved as halves a
 STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 %
 STEP_LEFT = 0.5  # of the last correction, after extrapolating
 LOST = 2.0  # errors of Q that Q must exceed to be an answer
+FEW = 1e-3  # of the first ⟨F²⟩: hardly any example of a population has a force
 MOST_POINTS = 3_000_000  # of all paths of a population together
 
 
@@ -132,11 +133,11 @@ def told(problem: Problem, method: Any) -> Iterator[None]:
                 "no steady state was found: with `decay` = 0 weights may grow for ever, or rest "
                 "where history left them"
             )
-        elif state.F2 == 0:
+        elif state.F2 <= FEW * float(np.mean([problem.rule.force(0.0, y) ** 2 for y in (-1, 1)])):
             reason = (
-                f"no steady state was found: at `decay` = {problem.decay:g} forces are so few that "
-                f"they died out on the way; use method Simulation(n=500, samples=100), or a larger "
-                f"`decay`"
+                f"no steady state was found: at `decay` = {problem.decay:g} forces are so few "
+                f"({words}) that they die out; use method Simulation(n=500, samples=100), or a "
+                f"larger `decay`"
             )
         elif not state.F2 < MANY:
             reason = f"no steady state: `rate` = {problem.rate:g} is too large, |J|² diverges"

@@ -31,14 +31,13 @@ def estimate(method: Simulation, problem: Problem, until: float, looks: int) -> 
     drawn = _seconds(lambda: make(seed.spawn(1)[0]))  # the first has loaded what is compiled
     at_once = np.linspace(0, min(1, until / 4) / n, min(looks, MEASURED_AT_ONCE) + 1)[1:]
     measured = min(_seconds(lambda: sample.curves(at_once, False)) for _ in range(2))
-    network, step, now, spent, pace = sample.network(), 4 / n, 0.0, 0.0, math.inf
-    while spent < TRIAL and now < until and not network.diverged:
+    network, step, now, paces = sample.network(), 4 / n, 0.0, [math.inf]
+    # The least counts, of three at least: others have their turn on this machine, too.
+    while (len(paces) < 4 or min(paces) * now < TRIAL) and now < until and not network.diverged:
         step = min(2 * step, until - now)
         now += step
-        took = _seconds(lambda: network.advance(now))  # noqa: B023
-        spent, pace = spent + took, min(pace, took / step)  # the least: others have their turn too
-    left = 0.0 if network.diverged else pace * (until - now)
-    learned = (spent + left) * runs
+        paces.append(_seconds(lambda: network.advance(now)) / step)  # noqa: B023
+    learned = min(paces) * (now if network.diverged else until) * runs
     each = drawn + learned + measured * math.ceil(looks / MEASURED_AT_ONCE)
     return each * method.samples / min(threads, method.samples)
 

@@ -136,7 +136,7 @@ REFUSED = {
     **{
         f"steady state, {name}": (
             lambda p, method=method: mp.steady_state(p, method, window=1.0),
-            r"no method has the steady state of `rule` = Committee.*late time come from.*Simulation",
+            r"no method has .* of `rule` = Committee.*late time come from.*Simulation",
         )
         for name, method in METHODS.items()
     },

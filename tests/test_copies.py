@@ -24,7 +24,8 @@ def learned(problem, rng, size=4001):
     return SimpleNamespace(student=student, past=past, Q=0.01)
 
 
-def test_who_matters_is_copied_and_all_means_stay(monkeypatch):
+@pytest.mark.parametrize("more", [1, 2])
+def test_who_matters_is_copied_and_all_means_stay(more, monkeypatch):
     monkeypatch.setattr(copies, "RARE", 0.1)  # these are not that few
     rng = np.random.default_rng(0)
     run = learned(RARE, rng)
@@ -32,18 +33,20 @@ def test_who_matters_is_copied_and_all_means_stay(monkeypatch):
     fails = margin <= 0
     means, draws = [np.mean(v) for v in (y**2, margin, fails)], []
     for _ in range(100):
-        who, share = copies.drawn([run], [slice(None)], rng)
+        who, share = copies.drawn([run], [slice(None)], rng, more)
         draws.append([np.mean(share * v[who]) for v in (y**2, margin, fails)])
     draws = np.array(draws)
     z = (draws.mean(axis=0) - means) / (draws.std(axis=0) / 10)
     assert np.abs(z).max() < 3.5
     assert (draws.std(axis=0) / means).max() < 0.1  # a bias of a few per cent would be seen
-    assert fails[who].sum() > 2.5 * fails.sum()
-    assert share.sum() == pytest.approx(4001, rel=1e-5)
+    assert fails[who].sum() > 2.5 * more * fails.sum()
+    assert who.size == 4000 * more + 1
+    assert share.sum() == pytest.approx(who.size, rel=1e-5)
     assert share.max() < 1 / np.sqrt(copies.OTHERS) * 1.05
-    assert (who[:2000] < 2000).all()
-    assert ((who[2000:4000] >= 2000) & (who[2000:4000] < 4000)).all()
-    assert who[4000] == 4000
+    first, second = who[: 2000 * more], who[2000 * more : -1]
+    assert (first < 2000).all()
+    assert ((second >= 2000) & (second < 4000)).all()
+    assert who[-1] == 4000
 
 
 def test_nobody_is_copied_where_all_forces_matter_alike():
@@ -65,14 +68,15 @@ def test_copies_go_on_from_where_they_were(inputs, monkeypatch):
     monkeypatch.setattr(copies, "WORTH", 1.2)
     run = lead(problem, rule, 2000, plan, rng, split=False)[0]
     past, share = run.past, run.past.share
+    assert share.size == 2000 * copies.GROWN
     assert share.std() > 0.2
     assert share.mean() == pytest.approx(1.0, abs=1e-4)
     newest = past.z[:, past.n - 1]
     assert np.mean(share * newest**2) == pytest.approx(1.0, abs=0.02)
-    assert np.abs((share * newest) @ past.known / 2000).max() < 0.02
+    assert np.abs((share * newest) @ past.known / share.size).max() < 0.02
     y, target = run.student.examples
     np.testing.assert_array_equal(np.sign(y), target)
-    np.testing.assert_array_equal(past.known, np.stack([np.ones(2000), y, target], axis=1))
+    np.testing.assert_array_equal(past.known, np.stack([np.ones(share.size), y, target], axis=1))
 
 
 def test_activations_are_those_of_examples_that_stand_for_one_each(monkeypatch):

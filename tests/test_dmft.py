@@ -585,7 +585,7 @@ def test_what_is_measured_is_a_mean_over_times_around():
     """Of parabolas and slow decays there is no bias; one value that is off is one of many."""
     t, at_once = np.linspace(0, 16, 513), np.array([4.0, 8.0, 12.0])
     smooth = np.exp(-t / 4)
-    table = np.column_stack([t, t**3, smooth, 1 + t**3, t**3])
+    table = np.column_stack([t, t, smooth, 1 + t**3, t**3])
     found = at(at_once, lambda t: t, table, fading=0.0)
     np.testing.assert_allclose(found[:, 2], np.exp(-at_once / 4), rtol=1e-4)
     np.testing.assert_allclose(found[:, 3], 1 + at_once**3, rtol=1e-9)
@@ -640,3 +640,15 @@ def test_means_over_times_have_no_bias_that_matters():
             found = at(times, plan.clock.w, table, fading=rate * decay)[:, 2]
             exact = mp.solve(problem, times).F2.values
             assert np.abs(found - exact).max() < 2e-4 * exact.max()
+
+
+def test_growth_to_come_is_not_in_the_error_of_what_was_before():
+    """A force that drives x away: Q grows by 10⁶ from t = 1 to 3."""
+    away = mp.Rule(lambda x, y: x - y, lambda x, y: 1.0 + 0 * x)
+    problem = mp.Problem(mp.Teacher(1.2, "regression"), away, rate=1.0, decay=0.1)
+    method = mp.DMFT(dt=0.2, samples=32_000)
+    alone, followed = (mp.solve(problem, t, method).isel(t=0) for t in ([1.0], [1.0, 3.0]))
+    for name in ("R", "Q", "F2", "Et"):
+        error = float(np.hypot(alone[f"{name}_se"], followed[f"{name}_se"]))
+        assert error < 0.2 * abs(float(alone[name]))
+        assert abs(float(alone[name] - followed[name])) < 2 * error

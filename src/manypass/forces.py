@@ -130,6 +130,12 @@ def applied(name: str, function: Function, x: Any, target: Any, *parameters: flo
                 raise
         pairs = zip(*(a.ravel().tolist() for a in np.broadcast_arrays(x, target)), strict=True)
         values = [returned(name, function, *pair, *parameters) for pair in pairs]
+        for value in values:
+            if np.size(value) != 1:
+                raise ValueError(
+                    f"`{name}` {title(function)} must return one number for one x and one target, "
+                    f"got {checks.shown(value)}"
+                )
         return np.array(values, float).reshape(shape)[()]
 
 

@@ -54,7 +54,7 @@ def to_csv(result: xr.Dataset) -> str:
 def from_csv(text: str) -> xr.Dataset:
     """Read what `to_csv` wrote."""
     lines = text.splitlines(keepends=True)
-    head = [line for line in lines if line.startswith("# ")]
+    head = [line for line in lines if line.startswith("# ") and " = " in line]
     pairs = [line[2:].rstrip("\n").partition(" = ") for line in head]
     attrs = {key: _as_value(value) for key, _, value in pairs}
     if LAYOUT not in attrs:
@@ -66,7 +66,8 @@ def from_csv(text: str) -> xr.Dataset:
             f"its line '# {LAYOUT} = ...' is not what save() wrote: a spreadsheet or an editor has "
             f"changed the file"
         ) from None
-    names, *rows = (row for row in csv.reader(lines[len(head) :]) if row)  # an editor may add lines
+    table = (line for line in lines if not line.startswith("#"))  # notes of others may be anywhere
+    names, *rows = [row for row in csv.reader(table) if row] or [[]]  # an editor may add lines
     sizes, out = layout["sizes"], xr.Dataset(attrs=attrs)
     count = math.prod(sizes.values())
     if len(rows) != count or not text.endswith("\n"):
@@ -74,6 +75,12 @@ def from_csv(text: str) -> xr.Dataset:
         if len(rows) > count:
             raise ValueError(f"it has {len(rows)} rows, more than the {count} that were saved")
         raise ValueError(f"it is cut off: of {count} rows it has {len(rows)}{end}")
+    odd = next((i for i, row in enumerate(rows, 1) if len(row) != len(names)), 0)
+    if odd:
+        raise ValueError(f"its row {odd} has {len(rows[odd - 1])} values, not {len(names)}")
+    lost = layout["columns"].keys() - names
+    if lost:
+        raise ValueError(f"it has no column {', '.join(sorted(lost))}")
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     for name, entry in layout["columns"].items():
         if entry["coord"] is None:  # only counts the points of a dimension

@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 
 from manypass import memory, results
-from manypass.cavity.dmft import sample, summary
+from manypass.cavity.copies import GROWN
+from manypass.cavity.dmft import ENOUGH, sample, summary
 from manypass.cavity.modes import few
 from manypass.cavity.plan import LARGEST, Plan, coarsest, make_plan
 from manypass.cavity.settling import warn_of
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 SAMPLES = 40_000  # unless told
 ROUGH = 0.002  # accuracy for which the first step is small enough
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
-POPULATIONS = 8  # independent ones: their scatter is the sampling error
+POPULATIONS = 8  # independent ones: their scatter is the sampling error; or `ENOUGH`
 ROUNDS = 6  # of choosing step and samples
 LOOK, OVER = 3, 0.8  # populations of a first look, whose largest error is by chance too large
-MOST, EVERY = 24, 4  # populations of one size that there may be, and how often more are looked at
+MOST, EVERY = 24, 2  # populations of one size that there may be, and how often more are looked at
 EVEN = 0.5  # examples by which populations are off that are drawn evenly: all of them alike
 LOST = 0.04  # an error beyond which errors are not to be trusted
 FEWEST, MOST_POINTS = 1 << 10, 1 << 18  # of averages that drive one-pass learning
@@ -122,7 +123,7 @@ def judged(errors: dict[str, float], count: int, rtol: float) -> tuple[bool, dic
     >>> judged({"sampling": 0.016, "step": 0.0, "population": 0.0}, POPULATIONS, 0.01)[0]
     False
     """
-    if count >= POPULATIONS and math.hypot(*errors.values()) <= rtol:
+    if count >= ENOUGH and math.hypot(*errors.values()) <= rtol:
         return True, errors
     first = count == LOOK  # at which the step's error is by chance, too
 
@@ -191,7 +192,8 @@ def populations(
         if callable(progress):
             progress(*summed(so_far))
         count = len(so_far)
-        if rtol and (count == LOOK or (count >= POPULATIONS and count % EVERY == 0)):
+        later = count >= POPULATIONS and count % EVERY == 0
+        if rtol and (count in (LOOK, ENOUGH) or later):
             found, how = summed(so_far)
             ends, found["budget"] = judged(found["budget"], count, rtol)
             if ends:
@@ -240,6 +242,7 @@ def threads_of(method: DMFT, problem: Problem, plan: Plan, size: int) -> int:
         cells = 3 * (cells + 3 * kept)
     modes = few(problem.teacher.inputs).mu.size
     weights = 64 * cells * plan.grid.t.size * modes if modes > 1 else 0
+    size *= GROWN if plan.copies else 1
     needed = size * plan.units * (8 * cells + 200) + 16 * (kept * plan.units) ** 2 + weights
     remedy = "take fewer `samples`, a larger `dt` or earlier `times`, or allow more `memory`"
     free = memory.require(needed, remedy, method.memory * 1e9)

@@ -5,7 +5,8 @@ I_k² = ⟨F²⟩ over a Gaussian around its x, as wide as x may soon move; and 
 which matter later. With w_k I_k copies of each, of share 1/I_k (both but for a factor), the
 variance Σ_k w_k² I_k² is least. An example has its past in common with its copies, but neither
 normals nor learning instants to come. Without them small populations die out: once nobody has a
-force, nothing moves anybody any more.
+force, nothing moves anybody any more. Few forces are also few to average over: when they become
+rare a population grows.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ OTHERS = 0.3  # what all examples matter, in units of ⟨I²⟩: no share is bey
 WORTH = 2.0  # how many times less variance is worth to copy
 RARE = 0.05  # ⟨I²⟩ above which enough examples have a force, and copies unsettle a population
 EVERY = 4  # double steps between looks
+GROWN = 3  # times as many examples there are then
 
 
 @njit(**FAST)
@@ -33,11 +35,18 @@ def near(x, target, variance, parameters, force):  # type: ignore[no-untyped-def
     return squares
 
 
-def drawn(runs: Any, parts: Any, rng: Any) -> tuple[Any, Any] | None:
+def parts_of(size: int, count: int) -> list[slice]:
+    """Of so many examples: all of them for two runs, and both halves."""
+    middle = size // 2
+    return [slice(None), slice(None), slice(0, middle), slice(middle, 2 * middle)][:count]
+
+
+def drawn(runs: Any, parts: Any, rng: Any, more: int = 1) -> tuple[Any, Any] | None:
     """Draw who is continued as which example, and its share; None if it is not worth it.
 
     The same for all runs, of all or of parts of the examples: who matters in any of them. Each half
-    of the population is drawn from itself. Draws are systematic, in the order of ỹx.
+    of the population is drawn from itself, so many times as many as there are. Draws are
+    systematic, in the order of ỹx.
     """
     student, share = runs[0].student, runs[0].past.share.astype(float)
     (_, target), size = student.examples, share.size
@@ -52,21 +61,27 @@ def drawn(runs: Any, parts: Any, rng: Any) -> tuple[Any, Any] | None:
     copies = share * matters / (share @ matters / size)
     if share**2 @ square < WORTH * (share**2 / copies) @ square:
         return None
-    who, new = np.arange(size), share.copy()
-    for part in (slice(0, size // 2), slice(size // 2, size // 2 * 2)):
-        order = who[part][np.argsort((target * student.x)[part])]
-        edges = np.cumsum(copies[order])
-        at = (np.arange(order.size) + rng.random()) * edges[-1] / order.size
-        who[part] = order[np.searchsorted(edges[:-1], at, side="right")]
-        new[part] = share[who[part]] / copies[who[part]]
-        new[part] *= share[part].sum() / new[part].sum()
-    return who, new.astype(np.float32)
+    *_, first, second = parts_of(size, 4)
+    odd = np.arange(second.stop, size)
+    who, new = [], []
+    for part in (first, second):
+        order = np.arange(size)[part][np.argsort((target * student.x)[part])]
+        edges, count = np.cumsum(copies[order]), more * order.size
+        at = (np.arange(count) + rng.random()) * edges[-1] / count
+        who.append(order[np.searchsorted(edges[:-1], at, side="right")])
+        each = share[who[-1]] / copies[who[-1]]
+        new.append(each * (more * share[part].sum() / each.sum()))
+    return np.concatenate([*who, odd]), np.concatenate([*new, share[odd]]).astype(np.float32)
 
 
-def copy(runs: Any, parts: Any, rng: Any) -> None:
-    """Copy those that matter, in all runs alike."""
-    found = drawn(runs, parts, rng)
-    if found is not None:
-        who, share = found
-        for run, part in zip(runs, parts, strict=True):
-            run.take(who[part] - (part.start or 0), share[part])
+def copy(runs: Any, size: int, rng: Any, more: int) -> int:
+    """Copy those that matter, in all runs alike; returns how many examples there are then."""
+    found = drawn(runs, parts_of(size, len(runs)), rng, more)
+    if found is None:
+        return size
+    who, share = found
+    for run, was, part in zip(
+        runs, parts_of(size, len(runs)), parts_of(who.size, len(runs)), strict=True
+    ):
+        run.take(who[part] - (was.start or 0), share[part])
+    return int(who.size)

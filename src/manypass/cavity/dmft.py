@@ -15,7 +15,8 @@ from manypass.checks import Array
 from manypass.ensemble import Measured, averaged
 from manypass.problem import Problem
 
-STUDENT = 1.6  # over n ≥ 8: how much more errors from n must be for two of them to hold 95 %
+STUDENT = 1.6  # over n: how much more errors from n must be for two of them to hold 95 %
+ENOUGH = 6  # populations, if what they tell is good enough
 ROUNDING = 1e-7  # of single precision
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
 STEP_LEFT = 1.25
@@ -65,14 +66,14 @@ def summary(
     A bias is taken out as far as it is more than chance, of every grid its own: what they differ by
     in it is no error of the step. The standard error is the root of the sum
     of squares of three: scatter over populations, what is left of the step error, and of the
-    population's bias. Shares are relative to the largest value of a curve, of error rates
-    to ½; `floors` are what a sampling error cannot be below, `overfit` cells
-    per example where they are learned in epochs, `nodes` what few eigenvalues for many are off,
-    `even` what examples drawn evenly have in common, relatively.
+    population's bias. Shares are relative to the largest value of a curve (for the error at a time,
+    up to it), of error rates to ½; `floors` are what a sampling error cannot be below, `overfit`
+    cells per example where they are learned in epochs, `nodes` what few eigenvalues for many are
+    off, `even` what examples drawn evenly have in common, relatively.
     """
     *found, more = zip(*samples, strict=True)
     out, step, bias = (averaged(values) for values in found)
-    student, grown = 1 + STUDENT / max(len(more), 8), more[-1]  # of all of them the same
+    student, grown = 1 + STUDENT / max(len(more), ENOUGH), more[-1]  # of all of them the same
     names = [name for name in step if not name.endswith("_se")]
     chance = {name: student * bias[f"{name}_se"] for name in names}
     known = {name: _resolved(bias[name], chance[name]) for name in names}
@@ -84,6 +85,7 @@ def summary(
         if name in POSITIVE and out[name].ndim == 1:  # where hardly anything is learned yet
             out[name] = np.maximum(out[name], 0.0)
     sizes = {name: max(size, 1e-300) for name, size in sizes_of(out, names, task).items()}
+    reached = {name: _reached(out, name, task, size) for name, size in sizes.items()}
     # A correction may be small by chance, where it changes its sign: look at all times, and, in
     # units of what a curve is at a time, at all curves together.
     shares = {n: np.minimum(np.abs(step[n]), sizes[n]) / sizes[n] for n in names}
@@ -93,7 +95,7 @@ def summary(
     for name in names:
         size, own = sizes[name], math.sqrt(np.mean(shares[name] ** 2))
         scale = size if name in TWO_TIME else np.minimum(np.abs(out[name]), size)
-        floor = np.maximum(own * size, common * scale)
+        floor = np.maximum(own * reached[name], common * scale)
         left = np.maximum(np.abs(step[name]), np.where(step[name] == 0, 0.0, floor))
         gone = np.abs(known[name] * bias[name])
         chances = chance[name] ** 2 * ((1 - known[name]) / 6 + known[name] ** 2)
@@ -102,14 +104,14 @@ def summary(
         parts = {
             "sampling": np.sqrt(
                 (student * out[f"{name}_se"]) ** 2
-                + floors.get(name, ROUNDING * size * (name not in exact)) ** 2
+                + floors.get(name, ROUNDING * reached[name] * (name not in exact)) ** 2
                 + (even * np.abs(np.where(np.isfinite(out[name]), out[name], 0.0))) ** 2
             ),
-            "step": STEP_LEFT * left * (1 + FAR * left / size) + nodes * size,
+            "step": STEP_LEFT * left * (1 + FAR * left / size) + nodes * reached[name],
             "population": np.sqrt(
                 chances
                 + (BIAS_LEFT * gone * (1 + FAR * gone / size)) ** 2
-                + np.where(step[name] == 0, 0.0, OVERFIT * overfit * size) ** 2
+                + np.where(step[name] == 0, 0.0, OVERFIT * overfit * reached[name]) ** 2
             ),
         }
         out[f"{name}_se"] = np.sqrt(sum(part**2 for part in parts.values()))
@@ -117,6 +119,16 @@ def summary(
             for key, part in parts.items():
                 budget[key] = max(budget[key], largest(part) / size)
     return out | {"budget": budget}
+
+
+def _reached(out: Measured, name: str, task: str, size: float) -> Any:
+    """Return the largest value up to each time, as that of all: what grows later does not count."""
+    if name in TWO_TIME or (task == "classification" and name in ("Et", "Eg")):
+        return size
+    values = out["Q" if name == "R" else name]
+    sizes = np.where(np.isfinite(values), np.abs(values), 0.0).reshape(len(values), -1).max(axis=1)
+    sizes = np.maximum.accumulate(np.sqrt(sizes) if name == "R" else sizes)
+    return sizes.reshape(-1, *(out[name].ndim - 1) * [1])
 
 
 def _resolved(bias: Array, chance: Array) -> Array:

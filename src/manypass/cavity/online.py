@@ -94,10 +94,7 @@ class Online:
             self.past.start_from(begin, student.root)
         self.begun, self.Q = self.past.count, 0.0
         self.young = student.young
-        size = len(student.known)
-        self.none, self.never = no_events(size, K), np.zeros(size, np.int64)
-        self.who = np.ones(size, bool)  # of whom averages are that drive
-        self.where, self.forces = np.full(size, -1), np.zeros((size, K))  # learned in this epoch
+        self._wait(len(student.known))
         self.new: Any = 0.0  # forces in the next step that are known by now
         self.pair = np.zeros((K, K))  # ⟨F fᵀ⟩ of the newest cell
         self.C, self.G = np.zeros((2, keep.size, keep.size, K, K))
@@ -170,10 +167,18 @@ class Online:
         self._record(self.past.rows[0, :, : self.past.n])
         return self.largest
 
+    def _wait(self, size: int) -> None:
+        """Nobody is learned in this epoch so far."""
+        K = self.past.K
+        self.none, self.never = no_events(size, K), np.zeros(size, np.int64)
+        self.who = np.ones(size, bool)  # of whom averages are that drive
+        self.where, self.forces = np.full(size, -1), np.zeros((size, K))  # learned in this epoch
+
     def take(self, who: Any, share: Normals) -> None:
         """Go on with these examples, each of which stands for a share of all."""
         self.past.take(who, share)
         self.student.take(who)
+        self._wait(who.size)
 
     @property
     def largest(self) -> float:

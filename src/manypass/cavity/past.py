@@ -103,8 +103,7 @@ class Past:
 
     def take(self, who: Any, share: Normals) -> None:
         """Go on with these examples, each of which stands for a share of all."""
-        for table in (self.z, self.e):
-            table[:, : self.n] = table[who, : self.n]
+        self.z, self.e = self.z[who], self.e[who]
         self._weigh(self.known[who], share)
 
     def row(self, S: Array, heat: float) -> tuple[Array, Array]:

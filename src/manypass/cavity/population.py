@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from manypass.cavity.copies import EVERY, copy
+from manypass.cavity.copies import EVERY, GROWN, copy, parts_of
 from manypass.cavity.epochs import Batches, Epochs
 from manypass.cavity.flow import Flow
 from manypass.cavity.grid import DIVERGED
@@ -55,14 +55,12 @@ def even_fields(net: Net, size: int, rng: np.random.Generator) -> tuple[Array, A
 
 def lead(problem: Problem, rule: Any, size: int, plan: Plan, rng: Any, split: bool) -> list[Any]:
     """One population on the grid; if split, on every second time of it, and there as two halves."""
-    middle = size // 2
     if problem.layered:  # the rule is a network
         examples = even_fields(rule, size, rng)
         rule = Fields(rule, seed=int(rng.integers(2**31)))
     else:
         examples = even_examples(problem.teacher, size, rng)
-    parts = [slice(None), slice(None), slice(0, middle), slice(middle, 2 * middle)]
-    parts = parts if split else parts[:1]
+    parts = parts_of(size, 4 if split else 1)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # overflows: diverged
         return lead_parts(problem, rule, examples, parts, plan, rng)
 
@@ -114,7 +112,7 @@ def lead_pairs(
         one = np.tensordot(weights, z, 1), first.joined(second, part, z)
         return (z[0], first), (z[1], second), one
 
-    now = draw(0)
+    now, first = draw(0), shape[-1]
     for j in range(0, t.size - 2, 2):
         then = draw(j + 2)
         single = (t[j + 1], *now[0], now[1][1]), (t[j + 2], *now[1], then[0][1])
@@ -126,7 +124,11 @@ def lead_pairs(
                     return
         now = then
         if copies and j and j % (2 * EVERY) == 0:
-            copy(runs, parts, rng)
+            units, size = shape
+            instants.size = copy(runs, size, rng, GROWN if size == first else 1)
+            if instants.size > size:
+                shape, parts = (units, instants.size), parts_of(instants.size, len(parts))
+                now = draw(j + 2)
 
 
 def lead_steps(runs: Any, parts: Any, t: Array, instants: Any, shape: Any, rng: Any) -> None:

@@ -128,12 +128,13 @@ def told(problem: Problem, method: Any) -> Iterator[None]:
         words = ", ".join(f"{name} = {value:.4g}" for name, value in found.items())
         result = results.dataset(problem, method, found, {})
         reason = f"no steady state was found, the last was {words}"
+        first = float(np.mean([problem.rule.force(0.0, target) ** 2 for target in (-1, 1)]))
         if problem.decay == 0:
             reason = (
                 "no steady state was found: with `decay` = 0 weights may grow for ever, or rest "
                 "where history left them"
             )
-        elif state.F2 <= FEW * float(np.mean([problem.rule.force(0.0, y) ** 2 for y in (-1, 1)])):
+        elif found["F2"] <= FEW * first:
             reason = (
                 f"no steady state was found: at `decay` = {problem.decay:g} forces are so few "
                 f"({words}) that they die out; use method Simulation(n=500, samples=100), or a "

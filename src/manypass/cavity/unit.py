@@ -57,6 +57,7 @@ class Unit:
         """Go on with these examples."""
         self.examples = (self.examples[0][who], self.examples[1][who])
         self.last, self.x, self.expected = self.last[who], self.x[who], self.expected[who]
+        self.when = self.when[who]
 
     def rise(self, m: float) -> Array:
         """Slope of F, beyond m, before it was ever seen."""

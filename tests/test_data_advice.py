@@ -287,7 +287,8 @@ def test_what_is_minimised_is_said_and_can_be_chosen():
 def test_far_above_the_critical_rate_errors_are_infinite_and_nothing_warns(rate, task):
     """Warnings are errors in these tests."""
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((200, 20)), rng.choice((-1.0, 1.0), 200)
+    X = rng.standard_normal((200, 20))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
     problem = mp.Problem(mp.Dataset(X, y, task=task), mp.Adaline(), rate=rate)
     found = mp.advise(problem, passes=5)
     assert np.isinf(found.F2[0])

@@ -283,7 +283,10 @@ def test_commands(files, capsys):
         ),
         (["--alpha", "2"], "--alpha (got 2.0) describes a teacher, not --data"),
         (["--task", "sort"], "--task must be one of"),
-        *((["--encoding", e], "--encoding must be one of texts that") for e in ("rot13", "hex")),
+        *(
+            (["--encoding", e], "--encoding must be one that Python knows")
+            for e in ("rot13", "hex")
+        ),
         (["--sep", "é"], "--sep must be one ASCII character"),
         (["--method", "dmft"], "--method dmft is a theory of random examples"),
         (["--method", "simulation", "--n", "9"], "--n 9, but Dataset(30 × 3"),

@@ -342,7 +342,7 @@ def test_endings_and_separators(tmp_path):
         ("twice.csv", {}, "`path` has two columns 'a'"),
         ("cut.csv.gz", {}, "`path` .*cut.csv.gz' cannot be read"),
         ("latin.csv", {}, "cannot be read as UTF-8: .*say its `encoding`"),
-        ("latin.csv", {"encoding": "klingon"}, "`encoding` must be one of texts that Python kno"),
+        ("latin.csv", {"encoding": "klingon"}, "`encoding` must be one that Python knows, such as"),
         ("latin.csv", {"sep": "; "}, "`sep` must be one ASCII character, 'tab' or .*, got '; '"),
         ("commas.csv", {"sep": ";"}, "commas.csv': column 'a' has a decimal comma, '[-0-9,]*'"),
         ("x.parquet", {"sep": ";"}, "`sep` .got ';'. is for text files, not for"),

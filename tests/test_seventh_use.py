@@ -45,3 +45,21 @@ def test_damaged_tables_are_told(change, said, saved):
     path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
     with pytest.raises(ValueError, match=said):
         mp.load(path)
+
+
+@pytest.mark.parametrize("rate", ["inverse:5:100", "cosine:1.95:2.71:0.1"])
+def test_a_rate_that_moves_slowly_may_let_learning_diverge(rate):
+    """What is left of the mean force has no digits any more, and panels of time shrank to none."""
+    problem = mp.Problem(mp.Teacher(alpha=0.1), mp.Adaline(), rate=rate)
+    found = mp.solve(problem, [0.1, 30.0], mp.Exact())
+    assert np.isfinite(found.Q[0])
+    assert np.isinf(found.Q[1])
+
+
+def test_advice_on_what_cannot_be_learned_says_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, 40)), rng.standard_normal(80)
+    for targets, without in ((y, "weights of 0"), (np.sign(y), "weights of 0")):
+        problem = mp.Problem(mp.Dataset(X, targets), mp.Adaline(), rate=0.1)
+        with pytest.warns(UserWarning, match=f"the best that was found has .*{without}"):
+            mp.advise(problem, passes=10)

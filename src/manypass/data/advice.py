@@ -7,6 +7,7 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from manypass import checks, orders, results
@@ -41,6 +42,9 @@ LONG_NAMES = {
     "lr": "PyTorch: lr, with nn.MSELoss()",
     "weight_decay": "PyTorch: weight_decay",
 }
+
+
+LITTLE = 0.97  # of the error without learning: more than that is as good as none
 
 
 def advise(
@@ -137,6 +141,7 @@ def advise(
             checks.flag("schedules", schedules),
             checks.flag("progress", progress),
         )
+    warn_of_nothing(search, found)
     found.attrs |= {"objective": objective}
     found.attrs |= results.attributes(problem.replace(batch_size=size))  # of all the data
     if not data.p_test:
@@ -163,6 +168,21 @@ def warn_of_few(data: Dataset) -> None:
         warnings.warn(
             f"`data` has {data.p} examples to train on and {data.p_test} to test on: with fewer "
             f"than {FEW} of either, which settings are best is left to chance",
+            stacklevel=checks.outside(),
+        )
+
+
+def warn_of_nothing(search: Search, found: xr.Dataset) -> None:
+    """Say that what is best is hardly better than to learn nothing at all."""
+    y = search.data.y_test
+    name = "Eg" if search.by_rate else "F2_test"
+    nothing = min(np.mean(y > 0), np.mean(y < 0)) if search.by_rate else np.mean(y**2)
+    best = float(found[name].sel(advice="all"))
+    if best > LITTLE * nothing:
+        without = "always the same class" if search.by_rate else "weights of 0"
+        warnings.warn(
+            f"the best that was found has {name} = {best:.3g}, {without} {nothing:.3g}: what is "
+            f"learned of `data` hardly tells of its test set, and any small rate is as good",
             stacklevel=checks.outside(),
         )
 

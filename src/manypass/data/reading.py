@@ -443,7 +443,7 @@ def _text_options(file: Path, target: str, style: Style) -> dict[str, Any]:
     except (LookupError, TypeError, ValueError):  # a text with a zero among them
         odd = checks.shown(encoding)
         raise _OptionError(
-            f"`encoding` must be one of texts that Python knows, got {odd}"
+            f"`encoding` must be one that Python knows, such as 'utf-8' or 'latin-1', got {odd}"
         ) from None
     if decimal is not None and (not isinstance(decimal, str) or decimal not in DECIMALS):
         raise _OptionError(f"`decimal` must be '.' or ',', got {checks.shown(decimal)}")

@@ -132,11 +132,11 @@ class Epochs:
         return factor, self.map.G[:, ::-1][:, np.rint(phase / line.step).astype(int)].T
 
 
-def unresolved(problem: Problem) -> str:
-    """Say that an epoch is too long to be followed."""
+def unresolved(problem: Problem, fate: str = "") -> str:
+    """Say that an epoch is too long to be followed, and what is known of the rate."""
     return (
-        f"`alpha` = {problem.teacher.alpha:g} with `rate` = {problem.rate:g} and `decay` = "
-        f"{problem.decay:g}: {SIZES[-1]} points do not resolve an epoch; use method "
+        f"`alpha` = {problem.teacher.alpha:g} and `decay` = {problem.decay:g} with `rate` = "
+        f"{problem.rate:g}{fate}: {SIZES[-1]} points do not resolve an epoch; use method "
         f"Simulation(n=500, samples=100)"
     )
 

@@ -22,6 +22,7 @@ from manypass.problem import Problem
 NODES = 14
 ACCURACY = 1e-10  # of F2 and Q on a panel, relative to their size
 LARGEST = 1e200  # beyond it a diverging solution is reported as inf
+NONE = 1e-150  # below it there are no digits left to agree on, and nothing to be seen
 PANELS = 20_000
 EARLY = 1e-9  # of the time, how long the first panel is where the rate rises from nothing
 ROUNDED = 1e-15  # of the largest rate: what it is rounded by, be it 1 − cos ωt
@@ -163,7 +164,7 @@ def coefficients() -> Array:
 
 def tail(values: Array) -> float:
     """Size of the last coefficients of a polynomial, relative to its largest value."""
-    largest = np.abs(values).max()
-    if not np.isfinite(largest):
-        return np.inf
-    return float(np.abs(coefficients()[-2:] @ values).max() / largest) if largest else 0.0
+    largest = max(np.abs(values).max(), NONE)
+    return (
+        float(np.abs(coefficients()[-2:] @ values).max() / largest) if largest < np.inf else np.inf
+    )

@@ -109,7 +109,7 @@ class Repeated:
                 break
         else:
             if not problem.batch_share:
-                raise ValueError(unresolved(problem) + self._above(", which is "))
+                raise ValueError(unresolved(problem, self._above(", which is ")))
 
     @property
     def _pace(self) -> float:

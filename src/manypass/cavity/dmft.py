@@ -15,8 +15,7 @@ from manypass.checks import Array
 from manypass.ensemble import Measured, averaged
 from manypass.problem import Problem
 
-STUDENT = 1.6  # over n: how much more errors from n must be for two of them to hold 95 %
-ENOUGH = 6  # populations, if what they tell is good enough
+STUDENT = 1.6  # over n ≥ 8: how much more errors from n must be for two of them to hold 95 %
 ROUNDING = 1e-7  # of single precision
 # What is left of the step error after extrapolating, in units of the last correction (see tests).
 STEP_LEFT = 1.25
@@ -25,6 +24,7 @@ STEP_LEFT = 1.25
 # this share of (cells of the past)/(examples), and halves do not show it all.
 OVERFIT = 0.1
 FAR = 15.0  # and more where the correction is large, in units of its share in the curve
+AHEAD = 5.0  # times as large a curve may become for its errors to be those of one curve
 TWO_TIME, POSITIVE = ("C", "G"), ("Q", "F2", "Et")
 BIAS_LEFT = 0.25  # of a bias that was taken out: halves have twice of it but for higher orders
 
@@ -73,7 +73,7 @@ def summary(
     """
     *found, more = zip(*samples, strict=True)
     out, step, bias = (averaged(values) for values in found)
-    student, grown = 1 + STUDENT / max(len(more), ENOUGH), more[-1]  # of all of them the same
+    student, grown = 1 + STUDENT / max(len(more), 8), more[-1]  # of all of them the same
     names = [name for name in step if not name.endswith("_se")]
     chance = {name: student * bias[f"{name}_se"] for name in names}
     known = {name: _resolved(bias[name], chance[name]) for name in names}
@@ -122,13 +122,16 @@ def summary(
 
 
 def _reached(out: Measured, name: str, task: str, size: float) -> Any:
-    """Return the largest value up to each time, as that of all: what grows later does not count."""
+    """Return the largest value of a curve, but no more than `AHEAD` times what it was until then.
+
+    What grows beyond measure later does not count.
+    """
     if name in TWO_TIME or (task == "classification" and name in ("Et", "Eg")):
         return size
     values = out["Q" if name == "R" else name]
     sizes = np.where(np.isfinite(values), np.abs(values), 0.0).reshape(len(values), -1).max(axis=1)
     sizes = np.maximum.accumulate(np.sqrt(sizes) if name == "R" else sizes)
-    return sizes.reshape(-1, *(out[name].ndim - 1) * [1])
+    return np.minimum(AHEAD * sizes, size).reshape(-1, *(out[name].ndim - 1) * [1])
 
 
 def _resolved(bias: Array, chance: Array) -> Array:

@@ -34,7 +34,7 @@ FADED = 1e-3  # of ⟨F²⟩: what diverges by its rate does not first learn nea
 class DMFT:
     """Dynamical mean-field theory, N → ∞, of any rule; its force may jump.
 
-    Six or more independent populations of sampled examples, each driven by its own averages, on
+    Eight or more independent populations of sampled examples, each driven by its own averages, on
     two grids that are extrapolated to step zero. A force that jumps where all examples start (the
     perceptron's at κ = 0) is averaged over both sides there: F2(0) = F2(0⁺). In batch mode forces
     must be continuous, however steep they are. The past is kept in cells that widen with their age:

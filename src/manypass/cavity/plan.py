@@ -19,7 +19,7 @@ from manypass.smooth import jumps
 FEWEST = 16  # steps, so that the grid of twice the step can still be interpolated
 IN_EPOCH = 8  # steps in an epoch, for the same reason
 COARSE = 0.6  # first step that is tried, in units of the fastest relaxation time
-OFTEN = 0.3  # and the most that x changes by an example's own instants in it, v/α
+OFTEN = 0.4  # and the most that x changes by an example's own instants in it, v/α
 TWICE = 1 / 3  # and of instants of an example in it, where forces jump
 START = 3.0  # until when steps are shorter, in units of the fastest relaxation time
 LATER = 1.4  # times longer are late steps, if learning does not change: its errors come early

@@ -4,6 +4,7 @@ import argparse
 import gzip
 import itertools
 import json
+import math
 import os
 import random
 import re
@@ -21,6 +22,7 @@ import pytest
 
 import manypass as mp
 import manypass.__main__
+from manypass.cavity import steady
 from manypass.cli import as_flags, main
 from manypass.commands import heard_from, print_table
 from manypass.data.advice import runs_of
@@ -813,8 +815,16 @@ def test_a_critical_rate_knows_how_steep_a_force_is():
     assert found == pytest.approx(exact, rel=0.02)
     for force in (mp.Huber(width=1000.0), mp.Rule(lambda x, y: np.sign(y - x) * abs(y - x) ** 0.5)):
         assert mp.critical_rate(problem(1.2, force)) == np.inf  # slower than x, be it late
+    few = problem(0.15, mp.Adatron(kappa=1.0))  # of which few do not settle
+    (one, error), (other, also) = (mp.DMFT(seed=seed).critical_rate(few) for seed in (0, 2))
+    assert abs(one - other) < 3 * math.hypot(error, also) < 0.05 * one
+
+
+def test_a_critical_rate_that_is_not_found_says_so(monkeypatch):
+    monkeypatch.setattr(steady, "ROUNDS", 1)
+    problem = mp.Problem(mp.Teacher(0.1), mp.Adatron(kappa=1.0), rate=1.0, decay=0.1)
     with pytest.raises(ValueError, match=r"no critical rate was found .* `alpha` = 0\.1"):
-        mp.critical_rate(problem(0.1, mp.Adatron(kappa=1.0)))
+        mp.critical_rate(problem)
 
 
 def test_networks_that_have_not_settled_are_told_even_if_they_are_few():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import manypass as mp
+from manypass.cli import main
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.5)
 
@@ -63,3 +64,27 @@ def test_advice_on_what_cannot_be_learned_says_so():
         problem = mp.Problem(mp.Dataset(X, targets), mp.Adaline(), rate=0.1)
         with pytest.warns(UserWarning, match=f"the best that was found has .*{without}"):
             mp.advise(problem, passes=10)
+
+
+def test_the_shell_says_that_any_rule_has_diverged(capsys):
+    main(
+        [
+            "solve",
+            "--rule",
+            "adatron",
+            "--alpha",
+            "1.2",
+            "--rate",
+            "30",
+            "--times",
+            "1,9",
+            "--samples",
+            "8000",
+        ]
+    )
+    assert "learning diverges: |J|² is infinite at t = " in capsys.readouterr().err
+
+
+def test_the_steady_state_is_named_where_its_name_is_misspelt():
+    with pytest.raises(ValueError, match="`at` must be 'steady' or a time, got 'Steady'"):
+        mp.best(PROBLEM, over="rate", at="Steady")

@@ -78,10 +78,12 @@ def run_solve(arguments: argparse.Namespace) -> None:
         keep(getattr(stop, "so_far", None), arguments.out)
         raise
     describe(problem)
-    if not getattr(method, "diagonal", True):  # Exact, unless data are too large for v_c
-        from manypass import growth
+    from manypass import growth
 
+    if not getattr(method, "diagonal", True):  # Exact, unless data are too large for v_c
         warn(growth.told(problem, found))
+    elif "Q" in found:
+        warn(growth.lost(found))
     columns = dict(printed(found))
     advice = "" if arguments.out else "; --out x.csv writes all"
     with saved_after(found, arguments.out, arguments.plot, arguments.show_rate):

@@ -50,3 +50,21 @@ def told(problem: Problem, found: xr.Dataset) -> str | None:
         return f"learning diverges: {known}, and {why}" + preparing.uneven(problem.data)
     unknown = math.isnan(limit) and not math.isfinite(last)
     return f"learning diverges: {why}; take a smaller `rate`" if unknown else None
+
+
+def lost(found: xr.Dataset) -> str | None:
+    """Say from when on |J|² is infinite, of any rule and by any method.
+
+    Examples
+    --------
+    >>> import manypass as mp
+    >>> from manypass import growth
+    >>> problem = mp.Problem(mp.Teacher(alpha=2.0), mp.Adatron(), rate=40.0)
+    >>> growth.lost(mp.solve(problem, [1.0, 9.0], mp.DMFT(samples=8_000)))
+    'learning diverges: |J|² is infinite at t = 1; take a smaller `rate`'
+    """
+    t, Q = found.t.values, found.Q.values
+    gone = t[np.isinf(Q.reshape(t.size, -1)).any(axis=1)]
+    if not gone.size:
+        return None
+    return f"learning diverges: |J|² is infinite at t = {gone[0]:g}; take a smaller `rate`"

@@ -171,7 +171,9 @@ class Settings:
         return max(1, min(self.method.threads or cores(), int(free // needed)))
 
 
-def scout(problem: Problem, find: Find, seed: int, F2: float = 0.0) -> tuple[Stationary, Scale]:
+def scout(
+    problem: Problem, find: Find, seed: int, F2: float = 0.0, size: int = SCOUT
+) -> tuple[Stationary, Scale]:
     """Return a rough state and the scales of time, which it has to agree with."""
     targets, x = np.array([-1.0, 1.0]), np.array([[-1.0], [0.0], [1.0]])
     force = np.vectorize(problem.rule.force, otypes=[float])
@@ -185,7 +187,7 @@ def scout(problem: Problem, find: Find, seed: int, F2: float = 0.0) -> tuple[Sta
             break
         state = state.at(rates) if attempt else Stationary.guess(problem, rates, F2, m)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(attempt, 0)))
-        state = find(Box.make(problem, scale.period, steps, SCOUT, rng).coarser(), state)
+        state = find(Box.make(problem, scale.period, steps, size, rng).coarser(), state)
         if Scale.of(state).near(scale):
             return state, scale
         scale = Scale.of(state)

@@ -22,6 +22,7 @@ from manypass.cavity.settle import (
     COARSE,
     MANY,
     ROUNDS,
+    SCOUT,
     Scale,
     Settings,
     UnsettledError,
@@ -45,6 +46,7 @@ STUDENT = 1.09  # the error of an error from sixteen: two of them still hold 95 
 STEP_LEFT = 0.5  # of the last correction, after extrapolating
 LOST = 2.0  # errors of Q that Q must exceed to be an answer
 FEW = 1e-3  # of the first ⟨F²⟩: hardly any example of a population has a force
+LARGER = 1, 4, 16  # times as many examples, where few of them do not settle
 MOST_POINTS = 3_000_000  # of all paths of a population together
 
 
@@ -261,10 +263,12 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
         raise UnsettledError(state)
 
     start = problem.replace(rate=(2 + problem.decay) / problem.rule.reach, temperature=0.0)
-    try:
-        state, scale = apart(lambda: scout(start, found, method.seed, LARGE**2))
-        size = 2 ** round(math.log2((method.samples or 2 * SAMPLES) / POPULATIONS))
-        settings = Settings(size, COARSE / scale.fast, tol, method)
+    least = 2 ** round(math.log2((method.samples or 2 * SAMPLES) / POPULATIONS))
+
+    def populations(more: int) -> Measured:
+        """Average over populations, in which few of some forces may be too few."""
+        state, scale = apart(lambda: scout(start, found, method.seed, LARGE**2, more * SCOUT))
+        settings = Settings(more * least, COARSE / scale.fast, tol, method)
 
         def work(i: int) -> Measured:
             box = settings.box(problem, scale, i)
@@ -273,12 +277,19 @@ def critical_rate(problem: Problem, method: Any, rtol: float | None) -> tuple[fl
             moved = (fine - coarse.problem.rate) / 3
             return {"rate": fine + moved, "moved": moved}
 
-        seen = averaged(in_order(work, range(POPULATIONS), settings.workers(problem, scale)))
-    except UnsettledError:
+        return averaged(in_order(work, range(POPULATIONS), settings.workers(problem, scale)))
+
+    for more in LARGER:
+        try:
+            seen = populations(more)
+            break
+        except UnsettledError:
+            continue
+    else:
         raise ValueError(
             f"no critical rate was found for `rule` {problem.rule!r} at `alpha` = "
             f"{problem.data.alpha:g}, `decay` = {problem.decay:g}: the iteration does not settle; "
             f"`steady_state` at several rates tells where it ends"
-        ) from None
+        )
     parts = STUDENT * seen["rate_se"], STEP_LEFT * seen["moved"], tol * seen["rate"]
     return float(seen["rate"]), math.hypot(*parts)

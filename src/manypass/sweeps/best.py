@@ -92,7 +92,9 @@ def best(
         )
     window = checks.number("window", window, 0, results.LATEST)
     progress = checks.flag("progress", progress)
-    if not isinstance(at, str) or at != "steady":
+    if isinstance(at, str) and at != "steady":
+        raise ValueError(f"`at` must be 'steady' or a time, got {checks.shown(at)}")
+    if not isinstance(at, str):
         at = checks.number("at", at, 1e-9, results.LATEST)
     if isinstance(over, str) and over == "schedule":
         if window:

@@ -1024,7 +1024,7 @@ def test_a_command_that_takes_long_is_heard_from(monkeypatch, capsys):
 
 def test_advice_shows_its_rows(capsys):
     X = RANDOM.standard_normal((40, 2))
-    problem = PROBLEM.replace(data=mp.Dataset(X, X[:, 0] + X[:, 1] ** 2 - 1))
+    problem = PROBLEM.replace(data=mp.Dataset(X, X @ [1.0, 0.3]))
     assert mp.advise(problem, 2, progress=True).attrs["runs"] == 64
     assert "6/6" in capsys.readouterr().err
     search = SimpleNamespace(stops=[10**6], data=SimpleNamespace(p=200, n=10))

@@ -278,8 +278,8 @@ def test_commands(files, capsys):
         (["--data", "none.csv"], "--data: there is no file 'none.csv'"),
         (["--data", "nowhere/none.csv"], "--data: there is no folder 'nowhere'"),
         (
-            ["--data", "x.txt"],
-            "--data must end in .csv, .tsv, .csv.gz, .tsv.gz, .parquet, got 'x.txt'",
+            ["--data", "x.xls"],
+            "--data must end in .csv, .tsv, .csv.gz, .tsv.gz, .txt, .dat, .parquet, got 'x.xls'",
         ),
         (["--alpha", "2"], "--alpha (got 2.0) describes a teacher, not --data"),
         (["--task", "sort"], "--task must be one of"),

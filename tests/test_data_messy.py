@@ -323,6 +323,9 @@ def test_endings_and_separators(tmp_path):
         ("y.csv", {"sep": "\t"}, {"sep": "tab"}),
         ("z.csv", {"sep": "\t"}, {"sep": "\\t"}),
         ("s.csv", {"sep": " "}, {"sep": r"\s+"}),
+        ("x.txt", {"sep": " "}, {}),
+        ("x.dat", {"sep": " "}, {}),
+        ("y.txt", {}, {"sep": ","}),
         ("u.csv", {"encoding": "utf-16"}, {"encoding": "utf-16"}),
         ("b.csv", {"encoding": "utf-8-sig"}, {}),
     ):

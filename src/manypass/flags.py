@@ -121,7 +121,10 @@ def problem_flags() -> argparse.ArgumentParser:
     )
     own = flags.add_argument_group("your own data, instead of --alpha and --noise")
     own.add_argument(
-        "--data", dest="path", metavar="FILE", help="training set: .csv, .tsv, .csv.gz or .parquet"
+        "--data",
+        dest="path",
+        metavar="FILE",
+        help="training set: .csv, .tsv, .txt, .csv.gz, .parquet",
     )
     own.add_argument("--target", metavar="COLUMN", help="the column that holds the targets")
     own.add_argument("--test", metavar="FILE", help="test set, with the same columns")
@@ -375,7 +378,11 @@ def read_entries(arguments: argparse.Namespace) -> dict[str, Any]:
     """Read what the file says of the problem, overridden by the flags."""
     entries: dict[str, Any] = {}
     if arguments.problem is not None:
-        if Path(arguments.problem).name.lower().endswith((".csv", ".tsv", ".gz", ".parquet")):
+        if (
+            Path(arguments.problem)
+            .name.lower()
+            .endswith((".csv", ".tsv", ".gz", ".txt", ".dat", ".parquet"))
+        ):
             raise ValueError(
                 f"{arguments.problem} is no TOML file: examples of your own are given as --data "
                 f"{arguments.problem} --target COLUMN"

@@ -19,6 +19,7 @@ from manypass.data.dataset import Dataset, in_memory
 from manypass.files import home, missing
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
+SEPARATORS |= dict.fromkeys((".txt", ".dat"), r"\s+")
 FORMATS = (*SEPARATORS, ".parquet")
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*")
@@ -62,8 +63,8 @@ def read_dataset(
     ----------
     path, test : str or path
         By the ending of the name CSV or TSV (the first line names the columns), these also
-        compressed (.csv.gz), or Parquet; Parquet needs pyarrow, which
-        ``pip install 'manypass[data]'`` brings. Lines before the names that begin with # are
+        compressed (.csv.gz), columns apart by spaces (.txt, .dat), or Parquet, which needs pyarrow:
+        ``pip install 'manypass[data]'`` brings it. Lines before the names that begin with # are
         comments, but for one that names the columns.
     target : str
         The column that holds the targets; all others are features.
@@ -71,7 +72,7 @@ def read_dataset(
         As for `Dataset`.
     sep : str, optional
         What separates the entries of a line: one ASCII character, 'tab', or '\s+' for any space;
-        by default a comma, or a tab in TSV.
+        by default a comma, a tab in TSV, any space in .txt and .dat.
     encoding : str, optional
         Of text files, such as 'latin-1'; by default UTF-8.
     decimal : {".", ","}, optional

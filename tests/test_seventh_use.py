@@ -88,3 +88,12 @@ def test_the_shell_says_that_any_rule_has_diverged(capsys):
 def test_the_steady_state_is_named_where_its_name_is_misspelt():
     with pytest.raises(ValueError, match="`at` must be 'steady' or a time, got 'Steady'"):
         mp.best(PROBLEM, over="rate", at="Steady")
+
+
+def test_a_point_of_a_sweep_that_has_lost_its_value_is_no_other_problem():
+    found = mp.sweep(mp.Grid(PROBLEM, rate=[0.5, 1.5]), times=[1.0], workers=1)
+    assert mp.problem_of(found.isel(rate=0)).rate == 0.5
+    assert mp.problem_of(found).rate == PROBLEM.rate
+    for lost in (found.isel(rate=0, drop=True), found.rename(rate="v").sel(v=0.5)):
+        with pytest.raises(ValueError, match="of a sweep over `rate` and says no longer of which"):
+            mp.problem_of(lost)

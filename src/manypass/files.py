@@ -31,6 +31,8 @@ def write(path: str | os.PathLike[str], content: bytes | str) -> None:
         place, reason = str(target.parent), error.strerror or error
         if not target.parent.is_dir():
             raise FileNotFoundError(f"no folder {place!r} to write {target.name!r} to") from None
+        if isinstance(error, IsADirectoryError):
+            reason = "a folder has this name"
         if isinstance(error, FileNotFoundError):  # a file system of the machine's own
             reason = f"the folder {place!r} takes no files"
         raise OSError(error.errno, f"cannot write the file: {reason}", str(target)) from None

@@ -188,6 +188,13 @@ def _at_point(entry: dict[str, Any], result: xr.Dataset | xr.DataArray) -> dict[
     """Put what a point of a sweep has of the swept fields into the description of its problem."""
     swept = [name for names in told(result, "grid") for name in names.split(", ")]
     for name in sorted(swept, key=lambda name: name != "rule"):  # whose parameters follow it
+        if name not in result.coords and any(
+            name in owner for owner in (entry, entry["data"], entry["rule"])
+        ):
+            raise ValueError(
+                f"`result` is of a sweep over `{name}` and says no longer of which: keep this "
+                f"coordinate, as found.sel({name}=...) does"
+            )
         if name not in result.coords or result.coords[name].ndim:
             continue
         value = result.coords[name].item()

@@ -27,6 +27,7 @@ from manypass.simulation.kernels import compiled_rule
 from manypass.smooth import objection
 
 RTOL = 0.01  # unless told
+GROWN = 1e3  # times F² at first, or 1: what grows so far grows by its largest forces
 FADED = 1e-3  # of ⟨F²⟩: what diverges by its rate does not first learn nearly everything
 
 
@@ -165,6 +166,7 @@ class DMFT:
                     found = told(empty | {f"{n}_se": v for n, v in empty.items()}, lost.how)
                     break
         _tell_steep(problem)
+        _tell_grown(problem, found)
         return found
 
     def steady_refusal(self, problem: Problem) -> str | None:
@@ -246,6 +248,22 @@ def _objection(problem: Problem) -> str | None:
         f"DMFT() does not serve `rule` {problem.rule!r}{' in batch mode' * flow}: {wrong}; use "
         f"method Simulation(n=500, samples=100){where}"
     )
+
+
+def _tell_grown(problem: Problem, found: xr.Dataset) -> None:
+    """Warn of growth to which examples contribute that are too rare to be among those taken."""
+    values, first = found.F2.values, 1.0
+    if not problem.layered:
+        first = max(first, *(float(problem.rule.force(0.0, aim)) ** 2 for aim in (-1, 1)))
+    gone = np.flatnonzero(np.isfinite(values) & (values > GROWN * first))
+    if gone.size:
+        when = float(found.t[gone[0]])
+        warnings.warn(
+            f"DMFT(): F2 is {values[gone[0]]:.2g} at t = {when:g}: where it grows so far, most "
+            f"of it may be of examples too rare to be among those taken, and errors there "
+            f"are not to be trusted; take a smaller `rate`",
+            stacklevel=4,
+        )
 
 
 def _tell_steep(problem: Problem) -> None:

@@ -1,5 +1,6 @@
 """What a seventh round of new users met."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -97,3 +98,12 @@ def test_a_point_of_a_sweep_that_has_lost_its_value_is_no_other_problem():
     for lost in (found.isel(rate=0, drop=True), found.rename(rate="v").sel(v=0.5)):
         with pytest.raises(ValueError, match="of a sweep over `rate` and says no longer of which"):
             mp.problem_of(lost)
+
+
+def test_times_in_any_order_are_one_curve_and_no_times_are_none():
+    found = mp.solve(PROBLEM, [1.0, 2.0, 3.0])
+    ax = mp.plot.curves(found.isel(t=[2, 0, 1]), variables=["R"])
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1.0, 2.0, 3.0])
+    plt.close("all")
+    with pytest.raises(ValueError, match="`results` must be curves in `t`, got one at no time"):
+        mp.plot.curves(found.isel(t=slice(0, 0)))

@@ -155,6 +155,8 @@ def worth(*found: xr.Dataset, ax: Axes | None = None) -> Axes:
     >>> mp.plot.worth(mp.effective_data(problem, [1, 2, 4])).get_xlabel()
     'passes'
     """
+    if len(found) == 1 and isinstance(found[0], list | tuple):
+        found = (*found[0],)  # a list of them does as well
     wanted = {"effective_data", "fit"}
     if not found or not all(wanted <= set(getattr(one, "data_vars", ())) for one in found):
         raise ValueError("`found` must be whole datasets from effective_data()")

@@ -315,7 +315,9 @@ def _checked(results: Sequence[Any]) -> tuple[xr.Dataset, ...]:
             raise ValueError(
                 f"`results` must be curves in `t`, got {got}: choose by result.sel(...)"
             )
-        out.append(one)
+        if not one.sizes["t"]:
+            raise ValueError("`results` must be curves in `t`, got one at no time at all")
+        out.append(one.sortby("t"))
     return tuple(out)
 
 

@@ -164,6 +164,7 @@ def test_one_pass_equations_by_an_independent_integration():
 @pytest.mark.parametrize(
     ("units", "rate", "decay", "noise"), [((2, 2), 3.0, 0.5, 0.0), ((3, 2), 1.5, 2.0, 1.0)]
 )
+@pytest.mark.physics
 def test_one_pass_stays_where_it_has_settled(units, rate, decay, noise):
     """Q is symmetric for ever: what rounding made of it grew, and E_g was 20 % off at t = 100."""
     K, M = units

@@ -375,6 +375,7 @@ def test_a_fixed_order_begins_with_nothing(alpha):
 
 
 @pytest.mark.parametrize(("alpha", "rate", "t"), [(1.2, 5.0, 9.6), (1.2, 8.0, 6), (100.0, 3, 200)])
+@pytest.mark.physics
 def test_a_fixed_order_above_its_critical_rate_keeps_its_mean(alpha, rate, t):
     """R does not grow with Q: read from the circle of Q it was rounding, up to 1e167.
 

@@ -64,6 +64,7 @@ def test_best_of_a_committee_makes_errors_small_and_no_tables():
         mp.best(LAYERS, "schedule", at=2, objective="Q", progress=False)
 
 
+@pytest.mark.physics
 def test_averaged_weights_of_a_committee():
     """Over a window R̄ = ⟨R⟩ and Q̄ = ⟨C⟩: the error of what is averaged, by hand."""
     noisy = mp.Teacher(alpha=np.inf, hidden=2, task="regression", noise=0.7)
@@ -86,6 +87,7 @@ def test_averaged_weights_of_a_committee():
     assert float(found.best_Eg) < last
 
 
+@pytest.mark.physics
 def test_rules_whose_two_times_are_not_known_are_not_averaged():
     adatron = mp.Problem(mp.Teacher(alpha=np.inf), mp.Adatron(kappa=1.0), rate=1.0, decay=0.1)
     found = mp.best(adatron, "schedule", at=1, progress=False)

@@ -432,6 +432,7 @@ def test_forces_that_grow_faster_than_x_are_told(force):
 
 @pytest.mark.parametrize("heat", [0.0, 0.1])
 @pytest.mark.parametrize("batch", [0.0, 0.25])
+@pytest.mark.physics
 def test_windows_of_a_fixed_order_may_be_as_long_as_any(heat, batch):
     problem = mp.Problem(
         mp.Teacher(1.2),

@@ -1,10 +1,15 @@
 """What a seventh round of new users met."""
 
+import subprocess
+import sys
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import manypass as mp
+from manypass import verbs
+from manypass.cavity import accuracy
 from manypass.cli import main
 
 PROBLEM = mp.Problem(mp.Teacher(alpha=1.2), mp.Adaline(), rate=1.0, decay=0.5)
@@ -107,3 +112,73 @@ def test_times_in_any_order_are_one_curve_and_no_times_are_none():
     plt.close("all")
     with pytest.raises(ValueError, match="`results` must be curves in `t`, got one at no time"):
         mp.plot.curves(found.isel(t=slice(0, 0)))
+
+
+def test_what_grows_beyond_measure_is_not_known_to_one_per_cent(monkeypatch):
+    """Larger populations find larger forces: it was tried for minutes."""
+    rounds = []
+    whole = accuracy.populations
+    monkeypatch.setattr(accuracy, "populations", lambda *a: rounds.append(a) or whole(*a))
+    with pytest.warns(UserWarning, match="where it grows so far"):
+        mp.solve(PROBLEM.replace(rate=4.0, decay=0.8), [0.5, 2.0], mp.DMFT())
+    assert len(rounds) == 1
+
+
+def test_activations_come_from_whole_results():
+    found = mp.solve(PROBLEM, np.linspace(0, 2, 21), two_time=True)
+    for part in (found.isel(s=slice(0, 5)), found.mean("s"), found.transpose()):
+        with pytest.raises(ValueError, match="`source` must have C and G at all pairs"):
+            mp.activations(PROBLEM, 2.0, samples=100, source=part)
+
+
+def test_curves_of_units_may_be_transposed():
+    data = mp.Teacher(2.0, "regression", hidden=2)
+    start = mp.Start(R=[[0.2, 0.1], [0.0, 0.2]], Q=[[0.25, 0.0], [0.0, 0.25]])
+    problem = mp.Problem(data, mp.Committee(2), rate=1.0, start=start)
+    found = mp.solve(problem, [1.0, 2.0, 4.0], mp.Simulation(n=20, samples=2))
+    drawn = [mp.plot.curves(each, variables=["R"]) for each in (found, found.transpose())]
+    for one, other in zip(*(ax.lines for ax in drawn), strict=True):
+        np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
+    plt.close("all")
+
+
+def test_a_force_that_is_nil_at_nought_for_classes_is_told():
+    """F(0, ±1) = 0 is all that matters, not F(0, 0.4)."""
+    window = mp.Rule(lambda x, y: np.where(abs(y - x) < 1, y - x, 0.0))
+    with pytest.warns(UserWarning, match="stay at J = 0, where learning begins"):
+        mp.solve(PROBLEM.replace(rule=window), [1.0], mp.Simulation(n=20, samples=2))
+
+
+def test_rates_that_have_no_answer_are_told_by_a_search(monkeypatch):
+    def refused(problem, *more, **settings):
+        if problem.rate < 0.1:
+            raise ValueError("examples are learned too often")
+        return whole(problem, *more, **settings)
+
+    whole = verbs.steady_state
+    monkeypatch.setattr(verbs, "steady_state", refused)
+    with pytest.warns(UserWarning, match="Eg is not known for rate from .* learned too often"):
+        mp.best(PROBLEM, over={"rate": (0.01, 1.0)}, progress=False)
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_ctrl_c_that_a_loading_module_takes_for_its_own_failure_is_one_line(interrupted):
+    code = f"""
+import signal
+import manypass.cli
+from manypass.__main__ import main
+def run():
+    try:
+        if {interrupted}:
+            signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        pass
+    raise ImportError("please read this")
+manypass.cli.main = run
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    if interrupted:
+        assert (done.returncode, done.stderr) == (130, "manypass: interrupted\n")
+    else:
+        assert "please read this" in done.stderr

@@ -49,12 +49,14 @@ def main() -> None:
         from manypass.cli import main as run
 
         run()
-    except (KeyboardInterrupt, SystemError) as error:
-        # Compiled code that is interrupted wraps the one into the other.
+    except (KeyboardInterrupt, SystemError, ImportError) as error:
+        # Compiled code that is interrupted wraps the one into the other, or takes it for a module
+        # that cannot be loaded.
         reason: BaseException | None = error
         while isinstance(reason, SystemError):
             reason = reason.__cause__ or reason.__context__
-        if not isinstance(reason, KeyboardInterrupt):
+        unloaded = isinstance(error, ImportError) and last > -math.inf
+        if not (isinstance(reason, KeyboardInterrupt) or unloaded):
             raise
         print("manypass: interrupted", file=sys.stderr)
         raise SystemExit(130) from None

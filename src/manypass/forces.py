@@ -19,6 +19,7 @@ from manypass import checks
 Function = Callable[..., Any]
 KNOWN = ("numpy", "numba")  # whose functions are the compiler's to know
 BESIDE = 1e-12  # of x = 0, closer than activations are
+AIMS = (-1.0, -0.37, 0.37, 1.0)  # targets at which a force is tried
 ASIDE = (0.137, -0.137)  # activations that are none in particular
 STEP = 6e-6  # ∛ε: errors of rounding and of the difference are equal
 
@@ -226,7 +227,9 @@ def unready(force: Function, values: tuple[float, ...]) -> str | None:
     return None
 
 
-def stuck(force: Function, values: tuple[float, ...]) -> str | None:
+def stuck(
+    force: Function, values: tuple[float, ...], targets: tuple[float, ...] = AIMS
+) -> str | None:
     """Say that F(0, ỹ) = 0 for every target, though F(0±, ỹ) ≠ 0 for one: J = 0 never moves.
 
     Examples
@@ -242,7 +245,6 @@ def stuck(force: Function, values: tuple[float, ...]) -> str | None:
         with np.errstate(all="ignore"):
             return _value(plain, np.float64(x), np.float64(y), *values)
 
-    targets = (-1.0, -0.37, 0.37, 1.0)
     try:
         if any(F(0.0, y) for y in targets):
             return None

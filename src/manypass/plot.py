@@ -317,7 +317,8 @@ def _checked(results: Sequence[Any]) -> tuple[xr.Dataset, ...]:
             )
         if not one.sizes["t"]:
             raise ValueError("`results` must be curves in `t`, got one at no time at all")
-        out.append(one.sortby("t"))
+        order = ("t", "unit", "teacher", "unit2")
+        out.append(one.sortby("t").transpose(*order, ..., missing_dims="ignore"))
     return tuple(out)
 
 

@@ -14,7 +14,7 @@ from manypass.cavity.copies import GROWN
 from manypass.cavity.dmft import sample, summary
 from manypass.cavity.modes import few
 from manypass.cavity.plan import LARGEST, Plan, coarsest, make_plan
-from manypass.cavity.settling import warn_of
+from manypass.cavity.settling import grown, warn_of
 from manypass.checks import Array
 from manypass.ensemble import DivergedError, Measured, Progress, cores, in_order, shown
 from manypass.layers import onepass
@@ -67,8 +67,9 @@ def ensemble(
                 raise
             break  # too many steps, or too much memory: what there is will have to do
         tried, errors = (plan, samples), found.pop("budget")
-        if rtol is None or math.hypot(*errors.values()) <= rtol:
-            if rtol is not None:
+        beyond = grown(problem, found["F2"]).any()  # more examples find larger forces
+        if rtol is None or beyond or math.hypot(*errors.values()) <= rtol:
+            if rtol is not None and not beyond:
                 warn_of(found, problem.data.task, rtol, "take a smaller `rtol`", 5)
             return found, how
         if samples >= MOST_SAMPLES:

@@ -15,7 +15,7 @@ from manypass.cavity import rest, steady
 from manypass.cavity.accuracy import FIRST, ensemble, one_pass, step_of, threads_of
 from manypass.cavity.plan import make_plan
 from manypass.cavity.population import even_examples, lead
-from manypass.cavity.settling import CURVES
+from manypass.cavity.settling import CURVES, grown
 from manypass.checks import Array
 from manypass.data.dataset import Dataset
 from manypass.ensemble import DivergedError, Measured, Progress, extended
@@ -27,7 +27,6 @@ from manypass.simulation.kernels import compiled_rule
 from manypass.smooth import objection
 
 RTOL = 0.01  # unless told
-GROWN = 1e3  # times F² at first, or 1: what grows so far grows by its largest forces
 FADED = 1e-3  # of ⟨F²⟩: what diverges by its rate does not first learn nearly everything
 
 
@@ -252,16 +251,13 @@ def _objection(problem: Problem) -> str | None:
 
 def _tell_grown(problem: Problem, found: xr.Dataset) -> None:
     """Warn of growth to which examples contribute that are too rare to be among those taken."""
-    values, first = found.F2.values, 1.0
-    if not problem.layered:
-        first = max(first, *(float(problem.rule.force(0.0, aim)) ** 2 for aim in (-1, 1)))
-    gone = np.flatnonzero(np.isfinite(values) & (values > GROWN * first))
+    gone = np.flatnonzero(grown(problem, found.F2.values))
     if gone.size:
-        when = float(found.t[gone[0]])
+        when, F2 = float(found.t[gone[0]]), float(found.F2[gone[0]])
         warnings.warn(
-            f"DMFT(): F2 is {values[gone[0]]:.2g} at t = {when:g}: where it grows so far, most "
-            f"of it may be of examples too rare to be among those taken, and errors there "
-            f"are not to be trusted; take a smaller `rate`",
+            f"DMFT(): F2 is {F2:.2g} at t = {when:g}: where it grows so far, most of it "
+            f"may be of examples too rare to be among those taken, and errors there are not to be "
+            f"trusted; take a smaller `rate`",
             stacklevel=4,
         )
 

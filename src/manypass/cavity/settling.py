@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from manypass import schedules
+from manypass.checks import Array
 from manypass.ensemble import Measured
 from manypass.layers.errors import generalization
 from manypass.layers.net import Net
@@ -20,6 +21,7 @@ from manypass.smooth import TARGETS
 
 CURVES = ("R", "Q", "F2", "Et")
 POINTS = 1 << 16  # for the signs of E_g
+GROWN = 1e3  # times F² at first, or 1
 RISES = {"erf": 0.8, "relu": 1.0, "tanh": 1.0, "linear": 1.0}  # largest slopes of activations
 
 
@@ -82,6 +84,14 @@ def by_chance(problem: Problem) -> bool:
     """Whether examples are learned at any time, whenever they were learned before."""
     one = problem.sequence == "replacement" and not problem.batch_share
     return one and problem.mode == "online"
+
+
+def grown(problem: Problem, square: Array) -> Any:
+    """When ⟨F²⟩ has grown so far that it is of the few largest forces, which few examples have."""
+    first = 1.0
+    if not problem.layered:
+        first = max(first, *(float(problem.rule.force(0.0, aim)) ** 2 for aim in (-1, 1)))
+    return np.isfinite(square) & (square > GROWN * first)
 
 
 def unchanging(problem: Problem) -> bool:

@@ -74,6 +74,12 @@ def result_tables(result: Any) -> Tables:
             "`source` must be 'exact', a DMFT, a Simulation, or a result with R, C and G: solve "
             "with two_time=True, and a Simulation with response=True"
         )
+    square = result.R.dims == ("t",) and all(result[n].dims == ("t", "s") for n in "CG")
+    if not square or not np.array_equal(result.s, result.t):
+        raise ValueError(
+            "`source` must have C and G at all pairs of its times, as solve() gave it: it holds a "
+            "part of a result, or a mean"
+        )
     if not all(np.isfinite(result[name]).all() for name in ("R", "C", "G")):
         raise ValueError("`source` has diverged: R, C and G must be finite")
     t = result.t.values

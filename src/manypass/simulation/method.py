@@ -290,7 +290,8 @@ class Simulation:
         rule, noise = problem.rule, problem.temperature
         if type(rule) is not Rule or problem.start is not None or noise:
             return
-        if why := forces.stuck(rule.force_function, tuple(rule.parameters.values())):
+        aims = (-1.0, 1.0) if problem.data.task == "classification" else forces.AIMS
+        if why := forces.stuck(rule.force_function, tuple(rule.parameters.values()), aims):
             warnings.warn(
                 f"networks of `rule` {rule!r} stay at J = 0, where learning begins: {why}. Theory "
                 f"takes t → 0⁺; give the force its value at x = 0, or the problem a `start`",

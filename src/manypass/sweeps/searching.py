@@ -83,6 +83,7 @@ class Goal:
         self.at, self.method, self.window = at, verbs.resolve(problem, method, verb), window
         self.rough = getattr(self.method, "rougher", lambda: self.method)()
         self.reason, self.error = "", np.nan
+        self.reasons: dict[tuple[float, ...], str] = {}  # why there is no answer
         self.notes = Notes()
         self.settled: float | None = None  # the time from which on nothing changes
         self.known: dict[tuple[float, ...], tuple[float, float]] = {}  # at full accuracy
@@ -105,7 +106,7 @@ class Goal:
                 else:
                     found = verbs.solve(problem, [time], method)
         except ValueError as error:
-            self.reason = str(error)
+            self.reason = self.reasons[place] = str(error)
             return np.inf
         finally:
             self.bar.update()
@@ -178,6 +179,12 @@ def along_one(goal: Goal, name: str, bounds: tuple[float, float]) -> tuple[Array
         raise ValueError(f"no {name} from {bounds[0]:g} to {bounds[1]:g} serves: {goal.reason}")
     _require_slope(goal, y)
     i = int(np.argmin(y))
+    if lost := [value for value in map(float, x[:i]) if (value,) in goal.reasons]:
+        warnings.warn(
+            f"{goal.objective} is not known for {name} from {lost[0]:.3g} to {lost[-1]:.3g}, where "
+            f"it may be less: {goal.reasons[lost[-1],]}",
+            stacklevel=checks.outside(),
+        )
     around = (np.log(x[max(i - 1, 0)]), np.log(x[min(i + 1, x.size - 1)]))
     options: Any = {"xatol": 0.03, "maxiter": CLOSE[1]} if dear else {"xatol": 1e-4}
     with np.errstate(invalid="ignore"):  # inf beside inf, where it diverges

@@ -182,3 +182,18 @@ main()
         assert (done.returncode, done.stderr) == (130, "manypass: interrupted\n")
     else:
         assert "please read this" in done.stderr
+
+
+@pytest.mark.parametrize(("order", "share"), [("fixed", 1e-3), ("reshuffled", 1e-6)])
+def test_more_batches_than_can_be_followed_are_refused(order, share):
+    problem = PROBLEM.replace(sequence=order, batch_share=share)
+    for verb in (lambda: mp.solve(problem, [1.0], mp.Exact()), lambda: mp.steady_state(problem)):
+        with pytest.raises(ValueError, match=r"`batch_share` = .* makes .* batches an epoch"):
+            verb()
+
+
+@pytest.mark.parametrize("law", [mp.Blocks([1e-9, 1e9]), mp.Eigenvalues([1e-12, 1, 1e6])])
+def test_eigenvalues_too_far_apart_are_told(law):
+    problem = PROBLEM.replace(data=mp.Teacher(1.2, inputs=law))
+    with pytest.raises(ValueError, match="`inputs` have eigenvalues from .* too far apart"):
+        mp.solve(problem, [1.0])

@@ -118,6 +118,11 @@ def bands(law: Law, alpha: float) -> list[tuple[float, float]]:
     def crossing(near: float, far: float) -> float:
         """Return the root between an atom, where it is infinite, and where it is negative."""
         inside = near + (far - near) * 1e-14
+        if not excess(inside) > 0 > excess(far):  # but for rounding
+            raise ValueError(
+                f"`inputs` have eigenvalues from {mu[0]:.3g} to {mu[-1]:.3g}, too far apart to be "
+                f"told apart: leave the smallest out, or make them larger"
+            )
         return float(scipy.optimize.brentq(excess, inside, far, xtol=1e-300, rtol=1e-14))
 
     reach = 1.01 * math.sqrt(float(q.sum()) / alpha)

@@ -20,6 +20,7 @@ ROUNDING = 1e-13  # of curves that begin as 1: one that falls to nothing is know
 TOLERANCE = 1e-8  # two lines agree, relative to the largest value of a curve
 SIZES = (12, 18, 26, 38, 56, 84, 126, 190, 256)  # points of a smooth line
 HUGE = 1e200  # what has grown so far has diverged
+MOST_BATCHES = {"reshuffled": 4000, "fixed": 400}  # in an epoch: work grows as square and cube
 MOST = 20_000  # epochs that are followed before nothing changes any more
 Index = NDArray[np.int64]
 
@@ -39,7 +40,15 @@ def lines(problem: Problem) -> Iterator[Line]:
     """Lines to be tried, each finer than the one before; batches have but one."""
     alpha, share = problem.teacher.alpha, problem.batch_share
     if share:
-        yield Cells(alpha, round(1 / share))
+        count, most = round(1 / share), MOST_BATCHES[problem.sequence]
+        if count > most:
+            raise ValueError(
+                f"`batch_share` = {share:g} makes {count} batches an epoch: with `sequence` = "
+                f"{problem.sequence!r} at most {most} can be followed; so many are nearly one "
+                f"example at a time: leave `batch_share` out, or use method "
+                f"Simulation(n=500, samples=100)"
+            )
+        yield Cells(alpha, count)
     else:
         yield from (Smooth(alpha, n) for n in SIZES)
 

@@ -5,6 +5,7 @@ import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 import manypass as mp
@@ -195,5 +196,21 @@ def test_more_batches_than_can_be_followed_are_refused(order, share):
 @pytest.mark.parametrize("law", [mp.Blocks([1e-9, 1e9]), mp.Eigenvalues([1e-12, 1, 1e6])])
 def test_eigenvalues_too_far_apart_are_told(law):
     problem = PROBLEM.replace(data=mp.Teacher(1.2, inputs=law))
-    with pytest.raises(ValueError, match="`inputs` have eigenvalues from .* too far apart"):
+    with pytest.raises(ValueError, match=r"`inputs` have eigenvalues from .* too far apart"):
         mp.solve(problem, [1.0])
+
+
+def test_columns_that_follow_from_others_are_told():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    with pytest.warns(UserWarning, match=r"`X` has 8 columns, but they vary along 4 directions"):
+        assert len(mp.inputs_of(np.c_[X, X], X[:, 0]).mu) == 4
+
+
+def test_numbers_as_texts_are_told_before_they_are_categories():
+    numbers = [0.1, 0.2, 0.35, 0.7]
+    frame = pd.DataFrame({"a": list(map(str, numbers)), "b": [1.0, 2, 3, 5], "y": numbers})
+    with pytest.warns(UserWarning, match="`one_hot` makes categories of a, which holds numbers as"):
+        mp.Dataset(frame, "y", one_hot=True)
+    with pytest.raises(ValueError, match=r"in column 'a'.*: these are numbers as texts, make num"):
+        mp.Dataset(frame, "y")

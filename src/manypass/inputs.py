@@ -316,6 +316,12 @@ def inputs_of(X: Any, y: Any) -> Eigenvalues:
     mu, V = np.linalg.eigh(covariance.toarray() if columns.is_sparse(X) else covariance)
     kept = mu > 1e-12 * mu[-1]
     mu, V = mu[kept], V[:, kept]
+    if mu.size < min(p, N):
+        warnings.warn(
+            f"`X` has {N} columns, but they vary along {mu.size} directions only: these are taken, "
+            f"`alpha` = {p / mu.size:.4g} counts them; leave out what follows from other columns",
+            stacklevel=2,
+        )
     w = V.T @ (X.T @ y / p) / mu
     power = mu * w**2
     return Eigenvalues((mu / mu.mean()).tolist(), (power / power.sum()).tolist())

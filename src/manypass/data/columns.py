@@ -183,6 +183,8 @@ def numbers(argument: str, values: Any, label: str | None = None) -> Array:
         row, remedy = _odd(flat), ": encode it (`one_hot`) or leave it out (`drop`)"
         if why := nearly(flat[row]):
             remedy = f", {{row}}: {why}"
+        elif all(isinstance(v, str) and reads_as_number(v) for v in flat):
+            remedy = ": these are numbers as texts, make numbers of them (`pandas.to_numeric`)"
         elif argument.startswith("y"):  # the target can be neither
             remedy = ": targets of a regression are numbers, two labels are a classification"
         elif not reads_as_number(flat[row]) and any(

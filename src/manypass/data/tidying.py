@@ -130,6 +130,12 @@ def encoded(X: Any, X_test: Any, wanted: Any) -> tuple[Any, Any]:
                 f"it has {', '.join(held):.200}"
             )
     kinds = {name: _categories(name, held[name]) for name in wanted}
+    if texts := [n for n in kinds if every and _numbers_as_texts(kinds[n])]:
+        warnings.warn(
+            f"`one_hot` makes categories of {', '.join(texts):.200}, which holds numbers as texts: "
+            f"if numbers are meant, make them numbers first (`pandas.to_numeric`)",
+            stacklevel=checks.outside(),
+        )
     if names := [n for n in kinds if every and MANY < len(kinds[n]) > held[n].size / 2]:
         few = f"{len(kinds[names[0]])} different texts in {held[names[0]].size} rows"
         warnings.warn(
@@ -140,6 +146,12 @@ def encoded(X: Any, X_test: Any, wanted: Any) -> tuple[Any, Any]:
     return _indicators("X", X, kinds), None if X_test is None else _indicators(
         "X_test", X_test, kinds
     )
+
+
+def _numbers_as_texts(kinds: list[Any]) -> bool:
+    """Whether all of them are numbers, and not only codes."""
+    texts = all(isinstance(kind, str) and columns.reads_as_number(kind) for kind in kinds)
+    return texts and not all(kind.strip().lstrip("+-").isdigit() for kind in kinds)
 
 
 def _indicators(argument: str, table: Any, kinds: dict[str, list[Any]]) -> Any:

@@ -21,7 +21,7 @@ from manypass.smooth import TARGETS
 
 CURVES = ("R", "Q", "F2", "Et")
 POINTS = 1 << 16  # for the signs of E_g
-GROWN = 1e3  # times F² at first, or 1
+GROWN = 1e4  # times F² at first, or 1
 RISES = {"erf": 0.8, "relu": 1.0, "tanh": 1.0, "linear": 1.0}  # largest slopes of activations
 
 

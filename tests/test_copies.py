@@ -68,7 +68,7 @@ def test_copies_go_on_from_where_they_were(inputs, monkeypatch):
     monkeypatch.setattr(copies, "WORTH", 1.2)
     run = lead(problem, rule, 2000, plan, rng, split=False)[0]
     past, share = run.past, run.past.share
-    assert share.size == 2000 * copies.GROWN
+    assert share.size == 2000 * copies.MORE
     assert share.std() > 0.2
     assert share.mean() == pytest.approx(1.0, abs=1e-4)
     newest = past.z[:, past.n - 1]

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from manypass import memory, results
-from manypass.cavity.copies import GROWN
+from manypass.cavity.copies import MORE
 from manypass.cavity.dmft import sample, summary
 from manypass.cavity.modes import few
 from manypass.cavity.plan import LARGEST, Plan, coarsest, make_plan
@@ -242,7 +242,7 @@ def threads_of(method: DMFT, problem: Problem, plan: Plan, size: int) -> int:
         cells = 3 * (cells + 3 * kept)
     modes = few(problem.teacher.inputs).mu.size
     weights = 64 * cells * plan.grid.t.size * modes if modes > 1 else 0
-    size *= GROWN if plan.copies else 1
+    size *= MORE if plan.copies else 1
     needed = size * plan.units * (8 * cells + 200) + 16 * (kept * plan.units) ** 2 + weights
     remedy = "take fewer `samples`, a larger `dt` or earlier `times`, or allow more `memory`"
     free = memory.require(needed, remedy, method.memory * 1e9)

@@ -23,7 +23,7 @@ OTHERS = 0.3  # what all examples matter, in units of ⟨I²⟩: no share is bey
 WORTH = 2.0  # how many times less variance is worth to copy
 RARE = 0.05  # ⟨I²⟩ above which enough examples have a force, and copies unsettle a population
 EVERY = 4  # double steps between looks
-GROWN = 3  # times as many examples there are then
+MORE = 3  # times as many examples there are then
 
 
 @njit(**FAST)

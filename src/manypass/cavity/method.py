@@ -49,7 +49,8 @@ class DMFT:
         Largest time step, if it is not beyond what the fastest relaxation allows; the step that
         was taken is an attribute of the result.
     samples : int, optional
-        Examples in all populations together (default 40,000).
+        Examples in all populations together (default 40,000); where forces that jump become rare
+        they become three times as many.
     seed : int, optional
         The same seed gives the same numbers, on any number of threads; None draws a seed, which
         the result tells.

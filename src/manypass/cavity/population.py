@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from manypass.cavity.copies import EVERY, GROWN, copy, parts_of
+from manypass.cavity.copies import EVERY, MORE, copy, parts_of
 from manypass.cavity.epochs import Batches, Epochs
 from manypass.cavity.flow import Flow
 from manypass.cavity.grid import DIVERGED
@@ -125,7 +125,7 @@ def lead_pairs(
         now = then
         if copies and j and j % (2 * EVERY) == 0:
             units, size = shape
-            instants.size = copy(runs, size, rng, GROWN if size == first else 1)
+            instants.size = copy(runs, size, rng, MORE if size == first else 1)
             if instants.size > size:
                 shape, parts = (units, instants.size), parts_of(instants.size, len(parts))
                 now = draw(j + 2)
